@@ -2,6 +2,9 @@
 //!
 //! `WINDLASS_SHAPES` is their number (60 by default), `WINDLASS_SHAPES_SEED` the seed.
 
+#[path = "build/maps.rs"]
+mod maps;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
@@ -11,6 +14,7 @@ fn main() {
         println!("cargo:rerun-if-env-changed={name}");
     }
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=build/maps.rs");
     let number = |name: &str, default: u64| {
         env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
     };
@@ -83,6 +87,7 @@ impl Writer {
             0 => self.structure(depth, is_exact),
             1 => self.external(depth),
             2 => self.internal(depth),
+            3 if self.one_in(3) => self.maps(true),
             3 if self.one_in(2) => self.keyed(),
             3 => self.structure(depth, is_exact),
             4 => self.adjacent(depth),
@@ -156,7 +161,8 @@ impl Writer {
         }
         let yes = |text: String| Ty { text, has_default: true };
         let no = |text: String| Ty { text, has_default: false };
-        match self.below(24) {
+        match self.below(26) {
+            24 | 25 => no(self.maps(false)),
             22 => yes(self.defaulted(depth - 1)),
             23 => no(self.parsed()),
             0..=4 => self.leaf(),

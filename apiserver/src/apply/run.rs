@@ -21,7 +21,7 @@ pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     let mut typed_live = live.clone();
     schema.canonicalize(&mut typed_live);
     let updater = Updater::new(schema, request.subresource);
-    let scaled = scale::enter(&updater, request, &mut managed);
+    let scaled = scale::enter(request, &mut managed);
     // Before the types are checked: a stored object that does not have the type fails here first.
     adopt(request, &updater, &typed_live, &mut managed)?;
     if let Some(scaled) = &scaled {

@@ -11,10 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::ApplyRequest;
 use super::managed::{Managed, OwnedFields, Owner};
 use super::set::PathSet;
-use super::updater::{Updater, stripped};
-use super::{ApplyRequest, fields};
 
 /// Name of the subresource.
 pub(crate) const NAME: &str = "scale";
@@ -26,23 +25,23 @@ const VERSION: &str = "autoscaling/v1";
 pub(crate) struct Scaled {
     /// Owners of other fields, put back at the end.
     aside: BTreeMap<Owner, OwnedFields>,
-    /// Fields that the request applies.
+    /// The field that requests apply.
     replicas: PathSet,
-    /// Whether the applied fields had no owner before.
+    /// Whether that field had no owner before.
     untracked: bool,
+    /// Whether the object has no replicas: a Scale shows no zero, so that nobody can own it.
+    is_zero: bool,
 }
 
-/// Leaves only the owners of the applied fields in `managed`; `None` unless the request goes to
+/// Leaves only the owners of the replicas in `managed`; `None` unless the request goes to
 /// `/scale`.
-pub(crate) fn enter(
-    updater: &Updater<'_>,
-    request: &ApplyRequest<'_>,
-    managed: &mut Managed,
-) -> Option<Scaled> {
+pub(crate) fn enter(request: &ApplyRequest<'_>, managed: &mut Managed) -> Option<Scaled> {
     if request.subresource != Some(NAME) {
         return None;
     }
-    let replicas = fields::of(updater.table, updater.root, request.intent).difference(stripped());
+    // Also without replicas in the request: its manager then gives up those of an earlier apply.
+    let mut replicas = PathSet::default();
+    replicas.insert_fields(&["spec", "replicas"]);
     let mut aside = BTreeMap::new();
     for (owner, owned) in std::mem::take(&mut managed.owners) {
         let mine = owned.set.intersection(&replicas);
@@ -62,7 +61,9 @@ pub(crate) fn enter(
             }
         }
     }
-    Some(Scaled { aside, replicas, untracked: managed.owners.is_empty() })
+    let live = request.live.and_then(|live| live["spec"]["replicas"].as_i64());
+    let is_zero = live.is_none_or(|replicas| replicas == 0);
+    Some(Scaled { aside, replicas, untracked: managed.owners.is_empty(), is_zero })
 }
 
 impl Scaled {
@@ -72,7 +73,7 @@ impl Scaled {
             managed.owners.retain(|owner, owned| {
                 managed.times.remove(owner);
                 owned.set = owned.set.intersection(&self.replicas);
-                !owned.set.is_empty()
+                !owned.set.is_empty() && !self.is_zero
             });
         }
     }

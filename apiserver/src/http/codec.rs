@@ -384,12 +384,12 @@ fn is_routed(sent: &str) -> bool {
     medias.any(|media| ROUTED.contains(&media))
 }
 
-/// Reads the body of a PATCH and its form.
+/// Reads the form of a PATCH, and the body, whose fault is judged after the object was found.
 pub(crate) fn decode_patch(
     headers: &HeaderMap,
     kind: &Kind,
     bytes: &[u8],
-) -> Result<(PatchType, Body), ApiError> {
+) -> Result<(PatchType, Result<Body, ApiError>), ApiError> {
     const ACCEPTED: &[&str] = &[
         "application/json-patch+json",
         "application/merge-patch+json",
@@ -417,7 +417,7 @@ pub(crate) fn decode_patch(
         PatchType::Apply => ApiError::bad_request(format!("error decoding YAML: {why}")),
         PatchType::Strategic => ApiError::bad_request(why),
         _ => ApiError::bad_request(format!("error decoding patch: {why}")),
-    })?;
+    });
     Ok((form, body))
 }
 

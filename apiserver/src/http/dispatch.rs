@@ -19,6 +19,7 @@ use crate::names;
 use crate::status::{ApiError, FailureSubject};
 use crate::storage;
 use crate::table;
+use crate::verbs::decode::Body;
 use crate::verbs::options::{self, DeleteOptions, ListOptions, Query, WriteOptions};
 use crate::verbs::subresources::certificates;
 use crate::verbs::subresources::connect::{self, ConnectAnswer};
@@ -353,16 +354,30 @@ fn post(
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let body = codec::decode(&asked.parts.headers, &call.kind, &call.subresource, body)?;
+    let body = decoded(asked, &call, body)?;
     call.options = options::write(&asked.query, "CreateOptions", default_manager(asked))?;
+    let body = body?;
     if !call.subresource.is_empty() {
         actions::act(core, &call, &body, warnings)
     } else if call.kind.is("", "bindings") {
-        actions::binding(core, &call, &body)
+        actions::binding(core, &call, &body, warnings)
     } else if call.kind.facts.review {
         reviews::review(core, &call, body, warnings)
     } else {
         create::create(core, &call, body, warnings)
+    }
+}
+
+/// Reads a body. Upstream refuses media types before it reads the options of a write, and the body
+/// only after that.
+fn decoded(
+    asked: &DecodedRequest,
+    call: &VerbCall,
+    body: &[u8],
+) -> Result<Result<Body, ApiError>, ApiError> {
+    match codec::decode(&asked.parts.headers, &call.kind, &call.subresource, body) {
+        Err(error) if error.code() == 415 => Err(error),
+        other => Ok(other),
     }
 }
 
@@ -374,11 +389,12 @@ fn put(
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let body = codec::decode(&asked.parts.headers, &call.kind, &call.subresource, body)?;
+    let body = decoded(asked, &call, body)?;
     call.options = options::write(&asked.query, "UpdateOptions", default_manager(asked))?;
+    let body = body?;
     certificates::may_approve(core, &call)?;
     if call.subresource == "scale" {
-        return scale::replace(core, &call, &body);
+        return scale::replace(core, &call, body, warnings);
     }
     update::replace(core, &call, body, warnings)
 }
@@ -398,8 +414,13 @@ fn change(
     let forced = asked.query.get("force").is_some();
     patch::check_options(form, named, forced)?;
     certificates::may_approve(core, &call)?;
+    // Upstream reads a patch once it has found the object; only an apply may create one.
+    if form != patch::PatchType::Apply || !call.subresource.is_empty() {
+        call.find(core)?;
+    }
+    let body = body?;
     if call.subresource == "scale" {
-        return scale::patch(core, &call, form, &body);
+        return scale::patch(core, &call, form, &body, warnings);
     }
     patch::patch(core, &call, form, &body, warnings)
 }

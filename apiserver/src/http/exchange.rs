@@ -72,9 +72,16 @@ impl Reply {
         }
     }
 
-    /// Returns a reply in plain text.
+    /// Returns a reply in plain text, which browsers must not take for another type, as those of
+    /// Go.
     pub(crate) fn text(code: u16, text: impl Into<String>) -> Self {
-        Self::bytes(code, "text/plain; charset=utf-8", text.into())
+        Self::bytes(code, "text/plain; charset=utf-8", text.into()).unsniffed()
+    }
+
+    /// Forbids browsers to guess another type from the body.
+    pub(crate) fn unsniffed(mut self) -> Self {
+        self.headers.push(("x-content-type-options", "nosniff".to_owned()));
+        self
     }
 }
 

@@ -250,24 +250,23 @@ async fn vanish(cut: &CancellationToken) {
 
 /// Authorizes and executes a request.
 async fn answer(core: &Arc<ServerCore>, asked: &DecodedRequest, body: Incoming) -> Reply {
-    let reply = match body_of_allowed(core, asked, body).await {
+    let failure = |error: ApiError| Reply::failure(&error, codec::preferred(&asked.parts.headers));
+    // Before the body is read: a client without the right cannot make the server hold a body.
+    if let Err(error) = authorized(core, asked) {
+        return failure(error).unsniffed();
+    }
+    let reply = match read(body).await {
         Ok(body) => dispatch::run(core, asked, &body).await,
         Err(error) => Err(error),
     };
-    reply.unwrap_or_else(|error| Reply::failure(&error, codec::preferred(&asked.parts.headers)))
+    reply.unwrap_or_else(failure)
 }
 
-/// Reads the body of a request that the user may make.
-async fn body_of_allowed(
-    core: &ServerCore,
-    asked: &DecodedRequest,
-    body: Incoming,
-) -> Result<Bytes, ApiError> {
+/// Checks that the user may make a request.
+fn authorized(core: &ServerCore, asked: &DecodedRequest) -> Result<(), ApiError> {
     let wanted = asked.route.attributes();
-    // Before the body is read: a client without the right cannot make the server hold a body.
     let allowed = core.authorizer().authorize(&asked.user, &wanted);
-    allowed.map_err(|why| auth::refusal(&asked.user, &wanted, &why))?;
-    read(body).await
+    allowed.map_err(|why| auth::refusal(&asked.user, &wanted, &why))
 }
 
 /// Reads the body of a request.

@@ -274,7 +274,9 @@ fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
     let checks = checks(name);
     if !check.is_empty() {
         let known = checks.contains(&check.as_str());
-        return if known { Ok(Reply::text(200, "ok")) } else { Err(ApiError::no_path()) };
+        // Upstream writes this text itself, without the header that forbids guesses.
+        let ok = || Reply::bytes(200, "text/plain; charset=utf-8", "ok");
+        return if known { Ok(ok()) } else { Err(ApiError::no_path()) };
     }
     if !query.has("verbose") {
         return Ok(Reply::text(200, "ok"));

@@ -16,7 +16,7 @@ use crate::status::{cause, forbidden_field, invalid_value, required};
 
 mod changes;
 
-pub(crate) use changes::{check_change, finalizer_warnings};
+pub(crate) use changes::{MetadataFaults, check_change, finalizer_warnings};
 
 /// Fields of `ObjectMeta`; others are unknown.
 const FIELDS: &[&str] = &[

@@ -122,6 +122,21 @@ impl Kind {
         if self.name() == "Event" { FailureSubject { group: "", ..about } } else { about }
     }
 
+    /// Returns the path of the kind's objects in a real server's store.
+    pub(crate) fn registry(&self) -> String {
+        let (group, plural) = (self.served.group.as_str(), self.served.plural.as_str());
+        match (group, plural) {
+            ("", "endpoints") => "services/endpoints".to_owned(),
+            ("", "nodes") => "minions".to_owned(),
+            ("", "replicationcontrollers") => "controllers".to_owned(),
+            ("", "services") => "services/specs".to_owned(),
+            ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+            ("apiextensions.k8s.io" | "apiregistration.k8s.io", _) => format!("{group}/{plural}"),
+            _ if self.served.custom => format!("{group}/{plural}"),
+            _ => plural.to_owned(),
+        }
+    }
+
     /// Returns a subresource by name.
     pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.served.subresources.iter().find(|sub| sub.name == name)

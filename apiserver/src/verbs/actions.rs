@@ -1,13 +1,15 @@
 //! Behaviour of single kinds: binding and evicting Pods, limits of ConfigMaps, immutable fields.
 
+use std::sync::{Arc, LazyLock};
+
 use serde_json::{Value, json};
 
 use super::admit::policies::Operation;
-use super::decode::Body;
+use super::decode::{self, Body, BodyOrigin};
 use super::subresources::{accounts, certificates, eviction, pods};
 use super::{ObjectResponse, VerbCall, admit};
 use crate::core::ServerCore;
-use crate::kinds::{Kind, meta, validate};
+use crate::kinds::{Kind, builtin, meta, validate};
 use crate::served::Cause;
 use crate::status::{self, ApiError, FailureSubject, cause, forbidden_field, invalid_value};
 use crate::typed::internal;
@@ -39,32 +41,52 @@ pub(crate) fn act(
 ) -> Result<ObjectResponse, ApiError> {
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
         ("pods", "binding") => {
-            check_body(&body.value, "Binding", "v1")?;
-            check_name(call, &body.value, "Binding")?;
-            let warnings =
-                admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
-            check_target(&body.value["target"])?;
-            Ok(bind(core, call, &body.value)?.warned(warnings))
+            let object = decoded(call, body, warnings)?;
+            check_name(call, &object, "Binding")?;
+            bound(core, call, &object)
         }
         ("pods", "eviction") => {
-            check_body(&body.value, "Eviction", "policy/v1")?;
-            admit::match_namespace(call, &mut body.value.clone())?;
-            check_name(call, &body.value, "Eviction")?;
-            let warnings =
-                admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
-            Ok(eviction::evict(core, call, &body.value)?.warned(warnings))
+            let object = decoded(call, body, warnings)?;
+            check_name(call, &object, "Eviction")?;
+            let warnings = admit::observe(core, call, Operation::Create(&shown(call, &object)))?;
+            Ok(eviction::evict(core, call, &object)?.warned(warnings))
         }
-        ("serviceaccounts", "token") => {
-            let more = admit::observe(core, call, Operation::Create(&shown(call, &body.value)))?;
-            warnings.extend(more);
-            accounts::request(core, call, body.clone(), warnings)
-        }
+        ("serviceaccounts", "token") => accounts::request(core, call, body.clone(), warnings),
         _ => Err(ApiError::method()),
     }
 }
 
+/// Reads the body of an action as an object of the subresource's kind, in the namespace of the URL.
+fn decoded(call: &VerbCall, body: &Body, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
+    static KINDS: LazyLock<[Arc<Kind>; 2]> = LazyLock::new(|| {
+        [("v1", "Binding"), ("policy/v1", "Eviction")].map(|(version, kind)| {
+            let mut kind = builtin::body_kind(version, kind);
+            kind.served.namespaced = true;
+            Arc::new(kind)
+        })
+    });
+    let kind = &KINDS[usize::from(call.subresource == "eviction")];
+    let of_body = VerbCall { kind: kind.clone(), ..call.clone() };
+    let mut body = body.clone();
+    // The former version, which upstream still reads.
+    if body.value["kind"] == "Eviction" && body.value["apiVersion"] == "policy/v1beta1" {
+        body.value["apiVersion"] = "policy/v1".into();
+    }
+    let decoded = decode::object(&of_body, body, BodyOrigin::Sent, warnings);
+    let mut object = decoded.map_err(|fault| fault.of_body(&of_body))?;
+    admit::match_namespace(call, &mut object)?;
+    Ok(object)
+}
+
+/// Assigns the Pod of a call to the node that a Binding names.
+fn bound(core: &ServerCore, call: &VerbCall, object: &Value) -> Result<ObjectResponse, ApiError> {
+    let warnings = admit::observe(core, call, Operation::Create(&shown(call, object)))?;
+    check_target(&object["target"])?;
+    Ok(bind(core, call, object)?.warned(warnings))
+}
+
 /// Returns the body of an action for admission: with its type, and in the namespace of the URL.
-fn shown(call: &VerbCall, body: &Value) -> Value {
+pub(super) fn shown(call: &VerbCall, body: &Value) -> Value {
     let mut shown = body.clone();
     if let Some(sub) = call.kind.subresource(&call.subresource) {
         let version = if sub.group.is_empty() {
@@ -80,46 +102,18 @@ fn shown(call: &VerbCall, body: &Value) -> Value {
     shown
 }
 
-/// Checks that the body of an action is of its kind, if a kind is named.
-fn check_body(body: &Value, kind: &str, version: &str) -> Result<(), ApiError> {
-    let Some(given) = body["kind"].as_str().filter(|given| !given.is_empty() && *given != kind)
-    else {
-        return Ok(());
-    };
-    let version = body["apiVersion"].as_str().filter(|text| !text.is_empty()).unwrap_or(version);
-    // The group is left out in the first part.
-    let short = version.rsplit('/').next().unwrap_or_default();
-    let text = format!(
-        "{given} in version {short:?} cannot be handled as a {kind}: no kind {given:?} is \
-         registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
-    );
-    if crate::typed::TypeSchema::builtin(version, given).is_none() {
-        return Err(ApiError::bad_request(text));
-    }
-    let internal = if kind == "Eviction" { "policy" } else { "core" };
-    Err(ApiError::bad_request(format!(
-        "{given} in version {short:?} cannot be handled as a {kind}: converting ({short}.{given}) \
-         to ({internal}.{kind}): unknown conversion"
-    )))
-}
-
 /// Binds the Pod that a Binding names, sent to the path of Bindings.
 pub(crate) fn binding(
     core: &ServerCore,
     call: &VerbCall,
     body: &Body,
+    warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    check_body(&body.value, "Binding", "v1")?;
-    let mut object = body.value.clone();
-    admit::match_namespace(call, &mut object)?;
     let pods = core.kind("", "pods").ok_or_else(ApiError::no_resource)?;
-    let call = VerbCall {
-        kind: pods,
-        name: meta::text(&object, "name").to_owned(),
-        subresource: "binding".to_owned(),
-        ..call.clone()
-    };
-    act(core, &call, &Body::from(object), &mut Vec::new())
+    let call = VerbCall { kind: pods, subresource: "binding".to_owned(), ..call.clone() };
+    let object = decoded(&call, body, warnings)?;
+    let call = VerbCall { name: meta::text(&object, "name").to_owned(), ..call };
+    bound(core, &call, &object)
 }
 
 /// Checks the target of a binding. Upstream answers 500, because these faults are no API errors.

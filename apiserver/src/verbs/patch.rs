@@ -54,35 +54,49 @@ pub(crate) fn patch(
     if form == PatchType::Apply {
         return apply(core, call, body, warnings);
     }
-    check_patch(form, &body.value)?;
     update::change(core, call, |held| {
         let Some(held) = held else { return Err(call.not_found()) };
-        // The change is computed again after a lost race: earlier warnings would appear twice.
-        warnings.clear();
-        let patched = patched(call, form, held, &body.value)?;
-        let named = SentVersion::of(&patched)?;
-        let told = if form == PatchType::Json { stray(body) } else { duplicated(body) };
-        let decoded = match call.options.validation {
-            FieldValidation::Strict if !told.is_empty() => Err(BodyFault::Strict(told.join(", "))),
-            FieldValidation::Warn => {
-                warnings.extend(told);
-                decode::object(call, patched.clone().into(), BodyOrigin::Patched, warnings)
-            }
-            _ => decode::object(call, patched.clone().into(), BodyOrigin::Patched, warnings),
-        };
-        let mut object = decoded.map_err(|fault| {
-            let fault = match (form, fault, fields::types(call).unconvertible(&patched)) {
-                (PatchType::Strategic, BodyFault::Type(_), Some(why)) => BodyFault::Type(why),
-                (_, fault, _) => fault,
-            };
-            fault.of_patch(&printed::patched(call, form, &body.value, held, &patched))
-        })?;
+        let (mut object, named) = decoded(call, form, held, body, warnings)?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
         // Checked last: faults of the body win over a conflict of versions.
         named.check(call, held)?;
         Ok(NextState::Update(object))
     })
+}
+
+/// Returns the object that a patch makes of another, and the version that the patch names.
+pub(super) fn decoded(
+    call: &VerbCall,
+    form: PatchType,
+    held: &Value,
+    body: &Body,
+    warnings: &mut Vec<String>,
+) -> Result<(Value, SentVersion), ApiError> {
+    check_patch(form, &body.value)?;
+    // The change is computed again after a lost race: earlier warnings would appear twice.
+    warnings.clear();
+    let patched = patched(call, form, held, &body.value)?;
+    let named = SentVersion::of(&patched)?;
+    let told = if form == PatchType::Json { stray(body) } else { duplicated(body) };
+    let decoded = match call.options.validation {
+        FieldValidation::Strict if !told.is_empty() => Err(BodyFault::Strict(told.join(", "))),
+        FieldValidation::Warn => {
+            warnings.extend(told);
+            decode::object(call, patched.clone().into(), BodyOrigin::Patched, warnings)
+        }
+        _ => decode::object(call, patched.clone().into(), BodyOrigin::Patched, warnings),
+    };
+    let object = decoded.map_err(|fault| {
+        let fault = match (form, fault, fields::types(call).unconvertible(&patched)) {
+            (PatchType::Strategic, BodyFault::Type(_) | BodyFault::Head(..), Some(why)) => {
+                BodyFault::Type(why)
+            }
+            (_, fault, _) => fault,
+        };
+        fault.of_patch(&printed::patched(call, form, &body.value, held, &patched))
+    })?;
+    Ok((object, named))
 }
 
 /// Most complaints about a JSON patch.
@@ -162,12 +176,17 @@ fn patched(
         PatchType::Json if body.is_null() => Ok(held.clone()),
         PatchType::Json => patch::json(held, body).map_err(refused),
         PatchType::Strategic => {
-            let patched = patch::strategic(fields::types(call), held, body).map_err(refused);
+            // Upstream reads the patch into a map, in which 3.0 and 3 are one number.
+            let mut body = body.clone();
+            go::whole_numbers(&mut body);
+            let patched = patch::strategic(fields::types(call), held, &body).map_err(refused);
             // The result is read into the kind's own type, so that a change of the kind by a patch
             // has no effect.
             patched.map(|mut patched| {
                 for field in ["kind", "apiVersion"] {
-                    patched[field] = held[field].clone();
+                    if patched[field].is_string() || patched[field].is_null() {
+                        patched[field] = held[field].clone();
+                    }
                 }
                 patched
             })
@@ -190,13 +209,10 @@ fn apply(
     body: &Body,
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let mut intent = body.value.clone();
-    if !intent.is_object() && !intent.is_null() {
-        let found = type_name(&intent);
-        return Err(ApiError::bad_request(format!(
-            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
-        )));
+    if !call.subresource.is_empty() {
+        call.find(core)?;
     }
+    let mut intent = body.value.clone();
     check_intent(call, &intent)?;
 
     let sent = SentVersion::of(&intent)?;
@@ -270,8 +286,14 @@ fn repeated(call: &VerbCall, body: &Body, warnings: &mut Vec<String>) -> Result<
     }
 }
 
-/// Checks the parts of an apply body that name the type.
-fn check_intent(call: &VerbCall, intent: &Value) -> Result<(), ApiError> {
+/// Checks the type of an apply body, and its parts that name the type.
+pub(super) fn check_intent(call: &VerbCall, intent: &Value) -> Result<(), ApiError> {
+    if !intent.is_object() && !intent.is_null() {
+        let found = type_name(intent);
+        return Err(ApiError::bad_request(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        )));
+    }
     if intent["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
     }

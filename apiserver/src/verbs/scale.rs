@@ -1,17 +1,22 @@
 //! The scale subresource: replicas of any kind, as an autoscaling/v1 Scale.
 
+use std::sync::{Arc, LazyLock};
+
 use serde_json::{Value, json};
 
-use super::decode::{Body, BodyFault};
-use super::patch::{PatchType, refused_apply};
+use super::decode::{self, Body, BodyFault, BodyOrigin};
+use super::patch::{self, PatchType, refused_apply};
 use super::suspend::convert;
 use super::update::{self, NextState, SentVersion};
 use super::{ObjectResponse, VerbCall, admit, fields};
 use crate::apply::{ApplyRequest, ScaleChange, track_scale};
 use crate::core::ServerCore;
-use crate::patch;
+use crate::kinds::{Kind, builtin, meta};
+use crate::served::Cause;
 use crate::status::{ApiError, FailureSubject, invalid_value};
-use crate::typed::TypeSchema;
+
+/// Versions that Scales had before they were of `autoscaling`.
+const FORMER_VERSIONS: [&str; 3] = ["extensions/v1beta1", "apps/v1beta1", "apps/v1beta2"];
 
 /// Paths of the fields that a kind's scale shows.
 struct Paths {
@@ -135,17 +140,50 @@ pub(crate) fn get(core: &ServerCore, call: &VerbCall) -> Result<ObjectResponse, 
     Ok(ObjectResponse::ok(scale(call, &convert::shown(core, call, &held.value)?)?))
 }
 
+/// Returns a call for the same object whose body is a Scale.
+fn of_scale(call: &VerbCall) -> VerbCall {
+    static KIND: LazyLock<Arc<Kind>> =
+        LazyLock::new(|| Arc::new(builtin::body_kind("autoscaling/v1", "Scale")));
+    VerbCall { kind: KIND.clone(), ..call.clone() }
+}
+
+/// Refuses a Scale of the groups that had one before.
+fn check_version(body: &Value) -> Result<(), ApiError> {
+    let version = body["apiVersion"].as_str().unwrap_or_default();
+    if body["kind"] != "Scale" || !FORMER_VERSIONS.contains(&version) {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "the API version in the data ({version}) does not match the expected API version \
+         (autoscaling/v1)"
+    )))
+}
+
 /// Executes a PUT of a scale.
 pub(crate) fn replace(
     core: &ServerCore,
     call: &VerbCall,
-    body: &Body,
+    body: Body,
+    warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
-    let mut wanted = body.value.clone();
+    let of_scale = of_scale(call);
+    check_version(&body.value)?;
+    let decoded = decode::object(&of_scale, body, BodyOrigin::Sent, warnings);
+    let mut wanted = decoded.map_err(|fault| match fault {
+        BodyFault::Other(error) => error,
+        // The scheme of custom resources cannot name the kind that it failed to read.
+        _ if call.kind.served.custom => ApiError::bad_request(
+            "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\"",
+        ),
+        fault => fault.of_body(&of_scale),
+    })?;
     // Before the look-up: a body for another object says nothing about this object.
     admit::match_namespace(call, &mut wanted)?;
     admit::match_name(call, &wanted)?;
-    store(core, call, |_| Ok(wanted.clone()))
+    store(core, call, |held, _| {
+        update::precondition(call, held, &wanted)?;
+        Ok((wanted.clone(), SentVersion::of(&wanted)?))
+    })
 }
 
 /// Executes a PATCH of a scale.
@@ -154,12 +192,14 @@ pub(crate) fn patch(
     call: &VerbCall,
     form: PatchType,
     body: &Body,
+    warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
     if form == PatchType::Apply && call.kind.custom.is_none() {
         return apply(core, call, body);
     }
     // Upstream refuses an apply for custom resources with these texts.
     if form == PatchType::Apply {
+        patch::check_intent(&of_scale(call), &body.value)?;
         let held = call.find(core)?;
         let managed = held.value["metadata"]["managedFields"].is_array();
         let name = &call.name;
@@ -178,31 +218,34 @@ pub(crate) fn patch(
         );
         return Err(ApiError::unclassified(text));
     }
-    store(core, call, |present| {
-        let patched = match form {
-            PatchType::Json => {
-                patch::json(present, &body.value).map_err(|_| ApiError::unprocessable())?
-            }
-            _ => patch::merge(present, &body.value),
-        };
-        check_types(&patched)?;
-        Ok(patched)
-    })
+    let of_scale = of_scale(call);
+    store(core, call, |_, present| patch::decoded(&of_scale, form, present, body, warnings))
 }
 
 /// Applies a Scale to an object of a built-in kind: the replicas are applied to the object.
 fn apply(core: &ServerCore, call: &VerbCall, body: &Body) -> Result<ObjectResponse, ApiError> {
     let mut wanted = body.value.clone();
-    if wanted["apiVersion"] != "autoscaling/v1" || wanted["kind"] != "Scale" {
-        let text = |field: &str| wanted[field].as_str().unwrap_or_default().to_owned();
-        let version = text("apiVersion");
-        let (group, version) = version.split_once('/').unwrap_or(("", &version));
-        let text = format!("invalid object type: {group}/{version}, Kind={}", text("kind"));
-        return Err(ApiError::bad_request(text));
+    let of_scale = of_scale(call);
+    patch::check_intent(&of_scale, &wanted)?;
+    let sent = SentVersion::of(&wanted)?;
+    let now = core.clock.rfc3339();
+    // For the types alone: the Scale is no object that could be in conflict.
+    let typed = crate::apply::apply(&ApplyRequest {
+        schema: fields::types(&of_scale),
+        live: None,
+        intent: &wanted,
+        manager: &call.options.manager,
+        force: true,
+        api_version: "autoscaling/v1",
+        subresource: None,
+        now: &now,
+    });
+    typed.map_err(refused_apply)?;
+    if meta::text(&wanted, "name").is_empty() {
+        meta::set(&mut wanted, "name", call.name.clone().into());
     }
     admit::match_namespace(call, &mut wanted)?;
     admit::match_name(call, &wanted)?;
-    check_types(&wanted)?;
     let api_version = call.kind.served.api_version();
     let metadata = json!({"name": call.name, "namespace": call.namespace});
     let mut intent =
@@ -210,9 +253,11 @@ fn apply(core: &ServerCore, call: &VerbCall, body: &Body) -> Result<ObjectRespon
     if let Some(replicas) = wanted["spec"]["replicas"].as_i64() {
         intent["spec"] = json!({"replicas": replicas});
     }
-    let now = core.clock.rfc3339();
     let answer = update::change(core, call, |held| {
         let Some(held) = held else { return Err(call.not_found()) };
+        if sent.is_set() {
+            sent.check(call, held)?;
+        }
         let merged = crate::apply::apply(&ApplyRequest {
             schema: fields::types(call),
             live: Some(held),
@@ -223,61 +268,54 @@ fn apply(core: &ServerCore, call: &VerbCall, body: &Body) -> Result<ObjectRespon
             subresource: Some("scale"),
             now: &now,
         });
-        merged.map(NextState::Apply).map_err(refused_apply)
+        let merged = merged.map_err(refused_apply)?;
+        // Replicas that their owner gives up are 0, and nothing else of the object may change.
+        let replicas = merged["spec"]["replicas"].as_i64().unwrap_or(0);
+        let mut next = held.clone();
+        write(&mut next, &Paths::of(call).spec, json!(replicas));
+        meta::copy(&merged, &mut next, "managedFields");
+        Ok(NextState::Apply(next))
     })?;
     Ok(ObjectResponse::ok(scale(call, &answer.value)?).warned(answer.warnings))
 }
 
-/// Checks the types of a patched Scale.
-fn check_types(patched: &Value) -> Result<(), ApiError> {
-    let Some(types) = TypeSchema::builtin("autoscaling/v1", "Scale") else { return Ok(()) };
-    match types.mismatch(patched) {
-        Some(why) => Err(BodyFault::Type(why).of_patch(&print(patched))),
-        None => Ok(()),
+/// Returns the faults of a changed Scale.
+fn check(call: &VerbCall, wanted: &Value, replicas: i64) -> Vec<Cause> {
+    // Those of custom resources are judged with the resource.
+    if call.kind.served.custom {
+        return Vec::new();
     }
+    let mut causes = meta::check_new(&of_scale(call).kind, wanted);
+    if replicas < 0 {
+        let why = "must be greater than or equal to 0";
+        causes.push(invalid_value("spec.replicas", &json!(replicas), why));
+    }
+    causes
 }
 
-/// Returns a patched Scale in upstream's form: only the spec, which the patch reaches, is sorted.
-fn print(patched: &Value) -> String {
-    let order = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
-    let shown = order.iter().filter_map(|field| {
-        let value = patched["metadata"].get(*field)?;
-        Some(format!("{field:?}:{value}"))
-    });
-    let metadata = shown.collect::<Vec<_>>().join(",");
-    let parts = ["apiVersion", "kind", "metadata", "spec", "status"].iter().filter_map(|field| {
-        let value = patched.get(*field)?;
-        let value =
-            if *field == "metadata" { format!("{{{metadata}}}") } else { value.to_string() };
-        Some(format!("{field:?}:{value}"))
-    });
-    format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
-}
-
-/// Changes the replicas of an object to those of the scale that `make` returns.
+/// Changes the replicas of an object to those of the scale that `make` returns for the object and
+/// its scale.
 fn store(
     core: &ServerCore,
     call: &VerbCall,
-    mut make: impl FnMut(&Value) -> Result<Value, ApiError>,
+    mut make: impl FnMut(&Value, &Value) -> Result<(Value, SentVersion), ApiError>,
 ) -> Result<ObjectResponse, ApiError> {
     let paths = Paths::of(call);
     let answer = update::change(core, call, |held| {
         let Some(held) = held else { return Err(call.not_found()) };
         // An object without replicas has no Scale to show, but the replicas may be set.
         let present = scale(call, held).unwrap_or_else(|_| json!({"metadata": held["metadata"]}));
-        let mut wanted = make(&present)?;
+        let (mut wanted, sent) = make(held, &present)?;
         admit::match_namespace(call, &mut wanted)?;
         admit::match_name(call, &wanted)?;
-        let sent = SentVersion::of(&wanted)?;
         if sent.is_set() {
             sent.check(call, held)?;
         }
         let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or(0);
-        if replicas < 0 && !call.kind.served.custom {
-            let why = "must be greater than or equal to 0";
-            let cause = invalid_value("spec.replicas", &json!(replicas), why);
+        let causes = check(call, &wanted, replicas);
+        if !causes.is_empty() {
             let about = FailureSubject { group: "autoscaling", kind: "Scale", name: &call.name };
-            return Err(ApiError::invalid(about, vec![cause]));
+            return Err(ApiError::invalid(about, causes));
         }
         let mut next = held.clone();
         write(&mut next, &paths.spec, json!(replicas));

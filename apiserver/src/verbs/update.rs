@@ -76,12 +76,14 @@ pub(crate) fn replace(
 }
 
 /// Checks the uid that a body names against that of the object.
-fn precondition(call: &VerbCall, held: &Value, object: &Value) -> Result<(), ApiError> {
+pub(super) fn precondition(call: &VerbCall, held: &Value, object: &Value) -> Result<(), ApiError> {
     let (wanted, uid) = (meta::text(object, "uid"), meta::text(held, "uid"));
     if wanted.is_empty() || wanted == uid {
         return Ok(());
     }
-    let key = format!("/registry/{}/{}", call.kind.storage, call.key());
+    // A dry run asks the store without its prefix.
+    let prefix = if call.options.dry_run { "" } else { "/registry" };
+    let key = format!("{prefix}/{}/{}", call.kind.registry(), call.key());
     Err(ApiError::conflict(
         call.about(),
         &format!(
@@ -360,22 +362,31 @@ fn confine(core: &ServerCore, call: &VerbCall, shown: &Value, object: &mut Value
 
 /// Returns the fields of the metadata that a write of the status changes, too.
 fn with_status(call: &VerbCall) -> impl Iterator<Item = &'static str> {
-    const FIELDS: [&str; 5] =
-        ["labels", "annotations", "finalizers", "ownerReferences", "generateName"];
+    // The first five are kept in most newer groups; the last never change, which checks say.
+    const FIELDS: [&str; 8] = [
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+        "deletionTimestamp",
+        "generateName",
+        "deletionGracePeriodSeconds",
+        "uid",
+    ];
     let served = &call.kind.served;
-    let writes = call.subresource == "status"
-        && match served.group.as_str() {
-            "" | "apps" | "batch" | "autoscaling" | "policy" => true,
-            "networking.k8s.io" => call.kind.name() == "Ingress",
-            _ => false,
-        };
+    let first = match served.group.as_str() {
+        _ if call.subresource != "status" || served.custom => FIELDS.len(),
+        "" | "apps" | "batch" | "autoscaling" | "policy" => 0,
+        "networking.k8s.io" if call.kind.name() == "Ingress" => 0,
+        _ => 5,
+    };
     let kept = match call.kind.name() {
         "Deployment" => "labels",
         // Old kubelets would break garbage collection.
         "Pod" => "ownerReferences",
         _ => "",
     };
-    FIELDS.into_iter().filter(move |field| writes && *field != kept)
+    FIELDS.into_iter().skip(first).filter(move |field| *field != kept)
 }
 
 /// Returns the part of an object that a subresource writes, with the new value.
@@ -403,7 +414,16 @@ fn put_part(object: &mut Value, field: &str, value: Option<Value>) {
 
 /// Returns all faults of a change, and warnings of those that are tolerated.
 fn check(call: &VerbCall, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>) {
-    let mut causes = meta::check_change(&call.kind, old, new);
+    let is_status = call.subresource == "status";
+    let meta::MetadataFaults { first: mut causes, as_new, last } =
+        meta::check_change(&call.kind, is_status, old, new);
+    let mut of_calls = super::actions::check_change(call, old, new);
+    // Upstream judges fields of these kinds that never change before the metadata as of a new
+    // object.
+    if call.kind.is("", "configmaps") || call.kind.is("", "secrets") {
+        causes.append(&mut of_calls);
+    }
+    causes.extend(as_new);
     let mut warnings = Vec::new();
     if let Some(definition) = &call.kind.custom {
         let result = definition.schema.validate_after(&causes, new, Some(old));
@@ -450,8 +470,9 @@ fn check(call: &VerbCall, old: &Value, new: &Value) -> (Vec<Cause>, Vec<String>)
         }
         causes.extend(found);
     }
+    causes.extend(last);
     causes.extend(changes);
-    causes.extend(super::actions::check_change(call, old, new));
+    causes.extend(of_calls);
     causes.extend(super::actions::check_size(&call.kind, new));
     if call.subresource == "finalize" {
         causes.extend(super::actions::check_finalizers(new));

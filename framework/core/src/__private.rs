@@ -48,7 +48,7 @@ pub use root::{
     write_unless,
 };
 pub use same_kind::{Identity, Parts, Repeated, Unknown, is_one_of, is_same_text, is_same_type};
-pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
+pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of};
 
 /// Returns its input: the code of a derive with `crate = …`, which is compiled if the path of that
 /// key leads here.

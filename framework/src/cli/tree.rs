@@ -14,6 +14,10 @@ use windlass_runtime::manager::Running;
 const MOST_OBJECTS: u32 = 500;
 /// Most lines of an output; the number of the others is printed.
 const MOST_LINES: usize = 40;
+/// Escape sequences that begin a colour.
+const GREEN: &str = "\x1b[32m";
+const RED: &str = "\x1b[31m";
+const YELLOW: &str = "\x1b[33m";
 
 /// An object with its kind.
 type KindObject = (ResourceInfo, DynamicObject);
@@ -149,10 +153,31 @@ struct TreePrinter<'a> {
     colours: bool,
 }
 
+/// Returns the colour of a condition: green for what is good, none where only the author of the
+/// condition knows.
+fn style(kind: &str, status: &str) -> &'static str {
+    let is_true = match status {
+        "True" => true,
+        "False" => false,
+        _ => return YELLOW,
+    };
+    match kind {
+        "Ready" | "Available" | "Complete" | "Established" if is_true => GREEN,
+        "Ready" | "Available" | "Established" => RED,
+        "Stalled" | "Failed" if is_true => RED,
+        "Reconciling" if is_true => YELLOW,
+        _ => "",
+    }
+}
+
 impl TreePrinter<'_> {
     /// Puts a colour around a text, if colours are allowed.
     fn paint(&self, style: &'static str, text: &str) -> String {
-        if self.colours { format!("{style}{text}\x1b[0m") } else { text.to_owned() }
+        if self.colours && !style.is_empty() {
+            format!("{style}{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     /// The mark of a line: the change since the last output.
@@ -205,11 +230,7 @@ impl Tree {
             line.push_str("  (being deleted)");
         }
         for condition in &self.state.conditions {
-            let style = match condition.status.as_str() {
-                "True" => "\x1b[32m",
-                "False" => "\x1b[31m",
-                _ => "\x1b[33m",
-            };
+            let style = style(&condition.kind, &condition.status);
             let _ =
                 write!(line, "  {}={}", condition.kind, printer.paint(style, &condition.status));
             if !condition.reason.is_empty() {
@@ -288,6 +309,13 @@ mod tests {
 
     fn object_trees(found: Vec<KindObject>) -> ObjectTrees {
         ObjectTrees::of(found, &[info("Website")])
+    }
+
+    #[test]
+    fn only_conditions_whose_good_state_is_known_are_coloured() {
+        assert_eq!((style("Ready", "True"), style("Ready", "False")), (GREEN, RED));
+        assert_eq!((style("Stalled", "True"), style("Stalled", "False")), (RED, ""));
+        assert_eq!((style("HostTaken", "True"), style("HostTaken", "Unknown")), ("", YELLOW));
     }
 
     #[test]

@@ -122,13 +122,16 @@ fn read_once(attrs: &ControllerAttrs, errors: &mut Errors) {
             _ => continue,
         };
         let Some(key) = cache_of(kind, attrs) else { continue };
-        for verb in grant.verbs.iter().filter(|verb| READ.contains(&verb.value.as_str())) {
-            let message = format!(
-                "`{key}` grants `{}` already, on all objects of the kind: leave the verb out",
-                verb.value
-            );
-            errors.at(verb.span, message);
-        }
+        let verbs = grant.verbs.iter().filter(|verb| READ.contains(&verb.value.as_str()));
+        let verbs: Vec<&WithSpan<String>> = verbs.collect();
+        let Some(first) = verbs.first() else { continue };
+        let names: Vec<&str> = verbs.iter().map(|verb| verb.value.as_str()).collect();
+        let them = if verbs.len() == 1 { "the verb" } else { "these verbs" };
+        let message = format!(
+            "`{key}` grants {} already, on all objects of the kind: leave {them} out",
+            grants::verbs_text(&names)
+        );
+        errors.at(first.span, message);
     }
 }
 

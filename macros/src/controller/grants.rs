@@ -92,6 +92,20 @@ pub(super) fn text(tokens: &impl ToTokens) -> String {
     tokens.to_token_stream().to_string().replace(' ', "")
 }
 
+/// Returns the verbs in a sentence: "`get`, `list` and `watch`".
+pub(super) fn verbs_text(verbs: &[&str]) -> String {
+    let mut text = String::new();
+    for (i, verb) in verbs.iter().enumerate() {
+        text += match i {
+            0 => "",
+            _ if i + 1 == verbs.len() => " and ",
+            _ => ", ",
+        };
+        text += &format!("`{verb}`");
+    }
+    text
+}
+
 /// Reads `get list Pod, create Pod/eviction, get Secret["tls"]`.
 pub(super) fn read(input: ParseStream<'_>, errors: &mut Errors, into: &mut Vec<Grant>) {
     while !input.is_empty() {

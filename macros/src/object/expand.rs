@@ -78,7 +78,7 @@ pub(super) fn literal(literal: &ObjectLiteral) -> TokenStream {
     let mutable = mutable(&object.entries);
     quote! {{
         #[allow(unused_imports)]
-        use ::windlass::__private::literal::{self as __literal, AnySlot as _};
+        use ::windlass::__private::literal::{self as __literal, AnySlot as _, AnyTexts as _};
         let #mutable #this: #ty = #start;
         #body
         #this
@@ -163,7 +163,7 @@ fn fill(place: &TokenStream, span: Span, name: &str, value: &LiteralValue) -> To
         }
         LiteralValue::Text(text) => {
             let p = private(at(text.span()));
-            quote_spanned!(at(text.span())=> #place = #p::text_of_data(#text);)
+            quote_spanned!(at(text.span())=> #p::Slot(&mut #place).set_text(#text);)
         }
         LiteralValue::Object(_, object) => {
             let base = object.base.as_ref().map(|base| set(place, base));
@@ -238,7 +238,7 @@ fn inside(
             quote_spanned! {span=> {
                 #item
                 #[allow(unused_mut)]
-                let mut #this = #p::Slot(&mut #place).some().#enter;
+                let mut #this = #p::Slot(&mut #place).some().flat().#enter;
                 #body
                 #p::Finish::finish(#this);
             }}
@@ -400,7 +400,7 @@ fn map_entry(map: &Ident, field: &ObjectField) -> TokenStream {
         }
         LiteralValue::Text(text) => {
             let p = private(at(text.span()));
-            quote_spanned!(at(text.span())=> #p::put_text_of_data(#map, #key, #text);)
+            quote_spanned!(at(text.span())=> #p::Texts(&mut *#map).put_text(#key, #text);)
         }
         LiteralValue::Integer(number) => {
             let p = private(at(number.span()));

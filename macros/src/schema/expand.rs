@@ -36,8 +36,13 @@ fn key_type(model: &SchemaModel) -> Option<TokenStream> {
             Data::Named(_) => model.serde.transparent,
             Data::Enum(variants) => {
                 model.serde.tag.is_none()
-                    && !model.serde.untagged
-                    && variants.iter().all(|it| matches!(it.data, Data::Unit))
+                    && variants.iter().all(|it| match &it.data {
+                        Data::Unit => !model.serde.untagged,
+                        Data::Tuple(fields) => {
+                            fields.len() == 1 && (model.serde.untagged || it.serde.untagged)
+                        }
+                        Data::Named(_) | Data::Enum(_) => false,
+                    })
             }
             Data::Unit => false,
         };

@@ -138,7 +138,7 @@ pub(super) fn shape_of(ty: &Type) -> TokenStream {
 
 /// The call of a method that every type with a schema has. An error names the innermost type that
 /// can be seen, and underlines that type.
-pub(crate) fn asked(ty: &Type, path: fn(Span) -> TokenStream, method: &str) -> TokenStream {
+fn asked(ty: &Type, path: fn(Span) -> TokenStream, method: &str) -> TokenStream {
     let leaf = innermost(ty);
     let place = at(leaf.span());
     let (path, method) = (path(place), Ident::new(method, place));
@@ -149,6 +149,18 @@ pub(crate) fn asked(ty: &Type, path: fn(Span) -> TokenStream, method: &str) -> T
         None => quote_spanned!(place=> , #path::Leaf<#leaf>),
     };
     quote_spanned!(place=> (&&&&&#path::Of::<#ty #named>::NEW).#method())
+}
+
+/// As [`asked`], of a field of a kind, which serde writes: of a type that serde does not write the
+/// compiler says no more than that.
+pub(crate) fn asked_of_root(ty: &Type, path: fn(Span) -> TokenStream) -> TokenStream {
+    let leaf = innermost(ty);
+    let place = at(leaf.span());
+    if is_scalar(leaf) || argument(leaf).is_some() {
+        return asked(ty, path, "shape");
+    }
+    let path = path(place);
+    quote_spanned!(place=> (&&&&&#path::Of::<#ty, #path::RootLeaf<#leaf>>::NEW).shape())
 }
 
 /// The path that generated code imports.

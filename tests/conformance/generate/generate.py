@@ -16,5 +16,6 @@ import probes  # noqa: F401
 import own  # noqa: F401
 import devices  # noqa: F401
 import raw  # noqa: F401
+import writes  # noqa: F401
 
 steps.write()

@@ -73,6 +73,18 @@ async fn a_conversion_is_answered_through_the_life_of_operators() {
     client.all::<CustomResourceDefinition>().delete(DEFINITION).await.unwrap();
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_is_settled_converts_a_kind_that_it_has_installed() {
+    let cluster = TestCluster::builder().embedded().start().await;
+    let manager = Manager::new(cluster.client()).name("bags").install::<v1::Bag>();
+    let running = cluster.spawn(manager.runnable(WebhookServer::new(webhooks())));
+    running.settled().await;
+    let old = cluster.client().namespace::<v1beta1::Bag>(cluster.namespace());
+    old.create(&v1beta1::Bag::new("bag", v1beta1::BagSpec { weight: 7 })).await.unwrap();
+    let new = cluster.client().namespace::<v1::Bag>(cluster.namespace());
+    assert_eq!(new.get("bag").await.unwrap().spec.grams, 7);
+}
+
 async fn w4_a_cache_that_needs_conversions_of_its_own_operator_fills(
     client: &Client,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! Inference: the types that type variables stand for, and assignability that extends them.
+//! Type inference: bindings of type variables. A check of assignability may add bindings.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::types::Type;
 /// Largest number of parts of a type that a step of inference visits or builds. The types of
 /// expressions can grow exponentially with their length; those of any real expression are far
 /// smaller.
-const FUEL: u32 = 1_000;
+const MAX_STEPS: u32 = 1_000;
 
 /// The types that type variables stand for.
 #[derive(Debug, Default)]
@@ -17,12 +17,12 @@ pub(super) struct Bindings {
     /// Previous values of the variables that the assignment under way has bound.
     undo: Vec<(Arc<str>, Option<Type>)>,
     variables: u32,
-    fuel: u32,
+    steps_left: u32,
     is_exhausted: bool,
 }
 
 impl Bindings {
-    /// A type variable that occurs nowhere else.
+    /// Creates a type variable.
     pub(super) fn fresh(&mut self) -> Type {
         let variable = Type::Param(format!("_var{}", self.variables).into());
         self.variables += 1;
@@ -37,7 +37,7 @@ impl Bindings {
     /// Whether each of `left` is assignable to its counterpart in `right`. Variables are bound if
     /// so, and remain as they were if not.
     pub(super) fn assign(&mut self, left: &[Type], right: &[Type]) -> bool {
-        self.fuel = FUEL;
+        self.steps_left = MAX_STEPS;
         let is_assignable =
             left.len() == right.len() && left.iter().zip(right).all(|(l, r)| self.assignable(l, r));
         while let Some((name, previous)) = self.undo.pop() {
@@ -52,35 +52,35 @@ impl Bindings {
 
     /// The type with every bound variable replaced by its binding.
     pub(super) fn substitute(&mut self, ty: &Type) -> Type {
-        self.fuel = FUEL;
+        self.steps_left = MAX_STEPS;
         self.replace(ty, false)
     }
 
     /// The type with every bound variable replaced, and `dyn` for those that are not bound.
     pub(super) fn resolve(&mut self, ty: &Type) -> Type {
-        self.fuel = FUEL;
+        self.steps_left = MAX_STEPS;
         self.replace(ty, true)
     }
 
     /// The type itself, or the type of errors if the type is too large for inference.
     pub(super) fn bounded(&mut self, ty: Type) -> Type {
-        self.fuel = FUEL;
+        self.steps_left = MAX_STEPS;
         if self.fits(&ty) { ty } else { Type::Error }
     }
 
     fn fits(&mut self, ty: &Type) -> bool {
-        self.burn() && ty.parameters().all(|parameter| self.fits(parameter))
+        self.take_step() && ty.parameters().all(|parameter| self.fits(parameter))
     }
 
     /// Takes a step of the inference; false once no steps are left.
-    fn burn(&mut self) -> bool {
-        self.fuel = self.fuel.saturating_sub(1);
-        self.is_exhausted |= self.fuel == 0;
-        self.fuel > 0
+    fn take_step(&mut self) -> bool {
+        self.steps_left = self.steps_left.saturating_sub(1);
+        self.is_exhausted |= self.steps_left == 0;
+        self.steps_left > 0
     }
 
     fn replace(&mut self, ty: &Type, free_is_dyn: bool) -> Type {
-        if !self.burn() {
+        if !self.take_step() {
             return Type::Error;
         }
         match ty {
@@ -94,9 +94,9 @@ impl Bindings {
     }
 
     fn assignable(&mut self, left: &Type, right: &Type) -> bool {
-        // Out of steps: `true` ends the comparison without an error of its own. `is_exhausted`
-        // makes the expression one that is too large.
-        if !self.burn() {
+        // Out of steps: `true` ends the comparison without an error of its own. The checker
+        // reports the expression as too large when `is_exhausted` is set.
+        if !self.take_step() {
             return true;
         }
         if let Type::Param(name) = right {
@@ -126,7 +126,8 @@ impl Bindings {
         }
     }
 
-    /// Lets `variable`, whose name is `name`, stand for `ty` if `ty` agrees with the binding.
+    /// Binds `variable`, whose name is `name`, to `ty`, or checks `ty` against the existing
+    /// binding.
     fn bind(&mut self, ty: &Type, variable: &Type, name: &Arc<str>) -> Binding {
         if matches!(ty, Type::Param(other) if other == name) {
             return Binding::Valid;
@@ -158,7 +159,7 @@ impl Bindings {
 
     /// Whether the variable is part of `ty`, directly or through other variables.
     fn occurs(&mut self, variable: &Type, ty: &Type) -> bool {
-        if !self.burn() || variable.is_same(ty) {
+        if !self.take_step() || variable.is_same(ty) {
             return true;
         }
         match ty {
@@ -204,7 +205,7 @@ pub(super) fn map_parameters(ty: &Type, replace: &mut dyn FnMut(&Type) -> Type) 
 
 #[cfg(test)]
 mod tests {
-    use super::{Bindings, FUEL};
+    use super::{Bindings, MAX_STEPS};
     use crate::types::Type;
 
     #[test]
@@ -245,6 +246,6 @@ mod tests {
         assert!(!bindings.is_exhausted());
         bindings.substitute(&ty);
         assert!(bindings.is_exhausted());
-        assert!(bindings.fuel < FUEL);
+        assert!(bindings.steps_left < MAX_STEPS);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::schema::MAX_DEPTH;
 
-/// An error that an expression evaluates to, or the end of an evaluation without budget. Cheap to
-/// clone: a fold carries an error from iteration to iteration.
+/// An error that an expression evaluates to, or the end of an evaluation whose budget is used up.
+/// Cheap to clone: a comprehension such as `all` carries an error from item to item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EvalError {
     /// A fixed text.
@@ -20,7 +20,7 @@ pub enum EvalError {
     CostLimitExceeded,
 }
 
-/// The next level of nested data; an error beyond the deepest level.
+/// Returns `depth + 1`; an error beyond `MAX_DEPTH`.
 pub(crate) fn deeper(depth: usize) -> Result<usize, EvalError> {
     if depth < MAX_DEPTH { Ok(depth + 1) } else { Err(EvalError::too_deep()) }
 }
@@ -31,13 +31,13 @@ impl EvalError {
         EvalError::Message(message.into())
     }
 
-    /// The call of an operator or a function with a value that it does not take.
+    /// Returns the error of a call whose arguments match no overload.
     pub const fn no_such_overload() -> EvalError {
         EvalError::Static("no such overload")
     }
 
-    /// The end of an evaluation of data that is nested deeper than 256 levels, beyond which nothing
-    /// recurses.
+    /// Returns the error for data that are nested deeper than `MAX_DEPTH`. The limit protects the
+    /// stack of functions that recurse.
     pub const fn too_deep() -> EvalError {
         EvalError::Internal("internal error: data is nested too deeply")
     }

@@ -23,12 +23,14 @@ const ELEMENT: u64 = 4;
 #[derive(Debug)]
 pub struct WorkBudget {
     left: Cell<u64>,
+    /// Whether steps were refused. A budget can be used up exactly, without a refusal.
+    was_exceeded: Cell<bool>,
 }
 
 impl WorkBudget {
     /// A budget of that many steps.
     pub fn new(steps: u64) -> WorkBudget {
-        WorkBudget { left: Cell::new(steps) }
+        WorkBudget { left: Cell::new(steps), was_exceeded: Cell::new(false) }
     }
 
     /// The steps that are left.
@@ -36,7 +38,12 @@ impl WorkBudget {
         self.left.get()
     }
 
-    /// Takes steps; the end of the evaluation if there are no more.
+    /// Whether steps were refused because no more were left.
+    pub fn was_exceeded(&self) -> bool {
+        self.was_exceeded.get()
+    }
+
+    /// Takes steps; an error if fewer are left.
     #[inline]
     pub fn take(&self, steps: u64) -> Result<(), EvalError> {
         match self.left.get().checked_sub(steps) {
@@ -46,6 +53,7 @@ impl WorkBudget {
             }
             None => {
                 self.left.set(0);
+                self.was_exceeded.set(true);
                 Err(EvalError::CostLimitExceeded)
             }
         }

@@ -12,43 +12,137 @@ use crate::kinds::Kind;
 use crate::served::Cause;
 use crate::status::{forbidden_field, invalid_value};
 
-/// Built-in kinds whose update is checked by rules for changes alone, and not as a new object, too.
-const CHANGED_ONLY: [(&str, &str); 21] = [
-    ("apps", "DaemonSet"),
-    ("apps", "Deployment"),
-    ("apps", "ReplicaSet"),
-    ("autoscaling", "HorizontalPodAutoscaler"),
-    ("batch", "CronJob"),
-    ("coordination.k8s.io", "Lease"),
-    ("", "PodTemplate"),
-    ("", "ReplicationController"),
-    ("", "ResourceQuota"),
-    ("", "Service"),
-    ("networking.k8s.io", "NetworkPolicy"),
-    ("networking.k8s.io", "ServiceCIDR"),
-    ("resource.k8s.io", "DeviceClass"),
-    ("resource.k8s.io", "DeviceTaintRule"),
-    ("resource.k8s.io", "ResourceClaim"),
-    ("resource.k8s.io", "ResourceSlice"),
-    ("scheduling.k8s.io", "PriorityClass"),
-    ("storage.k8s.io", "CSIDriver"),
-    ("storage.k8s.io", "CSIStorageCapacity"),
-    ("storage.k8s.io", "StorageClass"),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+/// Checks of the metadata that upstream makes for a change of a kind, beside those of all changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MetadataChecks {
+    /// As those of a change.
+    Change,
+    /// As those of a change, then as those of a new object.
+    ChangeAndNew,
+    /// As those of a new object before the checks of the spec, then as those of a change.
+    NewAndChange,
+    /// As those of a new object.
+    New,
+    /// As those of a new object, twice.
+    NewTwice,
+    /// None.
+    Neither,
+}
+
+use MetadataChecks::{Change, ChangeAndNew, Neither, New, NewAndChange, NewTwice};
+
+/// Checks of built-in kinds; kinds without a row are checked as a change and as a new object.
+const CHECKS: [(&str, &str, MetadataChecks); 49] = [
+    ("", "Event", Neither),
+    ("", "LimitRange", New),
+    ("", "Namespace", NewAndChange),
+    ("", "Node", NewAndChange),
+    ("", "PersistentVolume", NewTwice),
+    ("", "PodTemplate", Change),
+    ("", "ReplicationController", Change),
+    ("", "ResourceQuota", Change),
+    ("", "Service", Change),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy", New),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", New),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration", New),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", New),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", New),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", New),
+    ("apiextensions.k8s.io", "CustomResourceDefinition", Change),
+    ("apps", "DaemonSet", Change),
+    ("apps", "Deployment", Change),
+    ("apps", "ReplicaSet", Change),
+    ("apps", "StatefulSet", Change),
+    ("autoscaling", "HorizontalPodAutoscaler", Change),
+    ("batch", "CronJob", Change),
+    ("batch", "Job", NewAndChange),
+    ("coordination.k8s.io", "Lease", Change),
+    ("discovery.k8s.io", "EndpointSlice", New),
+    ("events.k8s.io", "Event", Neither),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema", New),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", New),
+    ("networking.k8s.io", "IPAddress", NewAndChange),
+    ("networking.k8s.io", "NetworkPolicy", Change),
+    ("networking.k8s.io", "ServiceCIDR", Change),
+    ("node.k8s.io", "RuntimeClass", NewAndChange),
+    ("policy", "PodDisruptionBudget", Neither),
+    ("rbac.authorization.k8s.io", "ClusterRole", NewAndChange),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding", NewAndChange),
+    ("rbac.authorization.k8s.io", "Role", NewAndChange),
+    ("rbac.authorization.k8s.io", "RoleBinding", NewAndChange),
+    ("resource.k8s.io", "DeviceClass", NewAndChange),
+    ("resource.k8s.io", "DeviceTaintRule", Change),
+    ("resource.k8s.io", "ResourceClaim", NewAndChange),
+    ("resource.k8s.io", "ResourceClaimTemplate", NewAndChange),
+    ("resource.k8s.io", "ResourceSlice", Change),
+    ("scheduling.k8s.io", "PriorityClass", Change),
+    ("storage.k8s.io", "CSIDriver", Change),
+    ("storage.k8s.io", "CSINode", New),
+    ("storage.k8s.io", "CSIStorageCapacity", NewAndChange),
+    ("storage.k8s.io", "StorageClass", NewAndChange),
+    ("storage.k8s.io", "VolumeAttachment", New),
+    ("", "ComponentStatus", Neither),
 ];
 
-/// Returns how often the metadata of a change is checked as that of a new object, beside once for
-/// all kinds.
-fn full_checks(kind: &Kind) -> usize {
+/// Returns the checks of a change of a kind or of its status.
+fn checks(kind: &Kind, is_status: bool) -> MetadataChecks {
     let name = (kind.served.group.as_str(), kind.name());
-    usize::from(!kind.served.custom && !CHANGED_ONLY.contains(&name))
+    let row = CHECKS.iter().find(|row| (row.0, row.1) == name);
+    let found = row.map_or(if kind.served.custom { Change } else { ChangeAndNew }, |row| row.2);
+    let is_new = matches!(found, New) && kind.served.group != "";
+    match (name, is_status) {
+        (_, false) => found,
+        (("batch", "CronJob") | ("policy", "PodDisruptionBudget"), true) => Neither,
+        (("storage.k8s.io", "VolumeAttachment"), true) => New,
+        (_, true) if is_new => Neither,
+        (_, true) => Change,
+    }
+}
+
+/// Faults of the metadata of a change, in upstream's order.
+pub(crate) struct MetadataFaults {
+    /// Faults before those of fields that a kind never changes.
+    pub(crate) first: Vec<Cause>,
+    /// Faults after those, and before those of the spec.
+    pub(crate) as_new: Vec<Cause>,
+    /// Faults after those of the spec.
+    pub(crate) last: Vec<Cause>,
 }
 
 /// Returns the faults of a change. Upstream checks in several places and repeats each finding.
-pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
-    let mut often = check_common(new);
-    often.extend(check_owners(new));
-    let mut twice = Vec::new();
+pub(crate) fn check_change(
+    kind: &Kind,
+    is_status: bool,
+    old: &Value,
+    new: &Value,
+) -> MetadataFaults {
+    let mut common = check_common(new);
+    common.extend(check_owners(new));
+    let mut of_finalizers = finalizer_names(new);
+    of_finalizers.extend(unqualified_finalizers(kind, new));
+    // As often as upstream reports them: clients may compare the list of causes.
+    let mut first = common.clone();
+    first.extend(never_changed(old, new));
+    first.extend(common.iter().cloned());
+    let all = |parts: [&[Cause]; 3]| -> Vec<Cause> { parts.concat() };
+    let change = all([&never_changed(old, new), &common, &of_finalizers]);
+    let as_new = all([&check_generate_name(kind, new), &common, &of_finalizers]);
+    let none = Vec::new;
+    let (more, as_new, last) = match checks(kind, is_status) {
+        Change => (change, none(), none()),
+        ChangeAndNew => (change, as_new, none()),
+        NewAndChange => (none(), as_new, change),
+        New => (none(), as_new, none()),
+        NewTwice => (none(), [as_new.clone(), as_new].concat(), none()),
+        Neither => (none(), none(), none()),
+    };
+    first.extend(more);
+    MetadataFaults { first, as_new, last }
+}
+
+/// Returns the faults of fields of the metadata that no change may touch.
+fn never_changed(old: &Value, new: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
     if terminating(old) {
         let before: BTreeSet<String> = finalizers(old).into_iter().collect();
         let after: BTreeSet<String> = finalizers(new).into_iter().collect();
@@ -59,29 +153,15 @@ pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> 
                 "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
                 added.join(", ")
             );
-            twice.push(forbidden_field("metadata.finalizers", &detail));
+            causes.push(forbidden_field("metadata.finalizers", &detail));
         }
     }
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let value = &new["metadata"][field];
         if *value != old["metadata"][field] {
-            twice.push(invalid_value(&format!("metadata.{field}"), value, "field is immutable"));
+            causes.push(invalid_value(&format!("metadata.{field}"), value, "field is immutable"));
         }
     }
-    let mut causes = Vec::new();
-    // As often as upstream reports them: clients may compare the list of causes.
-    for _ in 0..2 {
-        causes.extend(twice.iter().cloned());
-    }
-    let full = full_checks(kind);
-    for _ in 0..3 + full {
-        causes.extend(often.iter().cloned());
-    }
-    for _ in 0..=full {
-        causes.extend(finalizer_names(new));
-        causes.extend(unqualified_finalizers(kind, new));
-    }
-    causes.extend(check_generate_name(kind, new));
     causes
 }
 
@@ -113,12 +193,17 @@ mod tests {
         builtin::kinds().into_iter().find(|kind| kind.name() == name).unwrap()
     }
 
+    fn all(name: &str, old: &Value, new: &Value) -> Vec<Cause> {
+        let MetadataFaults { first, as_new, last } = check_change(&of(name), false, old, new);
+        [first, as_new, last].concat()
+    }
+
     #[test]
     fn a_new_finalizer_on_a_terminating_object_is_reported_twice() {
         let old = json!({"metadata": {"deletionTimestamp": "t", "finalizers": ["a.io/f"]}});
         let mut new = old.clone();
         new["metadata"]["finalizers"] = json!(["a.io/f", "new.io/f"]);
-        let causes = check_change(&of("ConfigMap"), &old, &new);
+        let causes = all("ConfigMap", &old, &new);
         assert_eq!(causes.len(), 2);
         assert_eq!(
             causes[0].message,
@@ -130,7 +215,7 @@ mod tests {
     fn a_finalizer_without_a_domain_is_reported_for_most_built_in_kinds() {
         let (old, new) = (json!({"metadata": {}}), json!({"metadata": {"finalizers": ["f"]}}));
         for (name, count) in [("Secret", 2), ("Deployment", 1), ("Lease", 0)] {
-            assert_eq!(check_change(&of(name), &old, &new).len(), count, "{name}");
+            assert_eq!(all(name, &old, &new).len(), count, "{name}");
         }
     }
 
@@ -141,8 +226,8 @@ mod tests {
         let finalizer = json!({"metadata": {"finalizers": ["a b/c"]}});
         for (name, labels, finalizers) in [("ConfigMap", 4, 2), ("Lease", 3, 1), ("Service", 3, 1)]
         {
-            assert_eq!(check_change(&of(name), &old, &label).len(), labels, "{name}");
-            assert_eq!(check_change(&of(name), &old, &finalizer).len(), finalizers, "{name}");
+            assert_eq!(all(name, &old, &label).len(), labels, "{name}");
+            assert_eq!(all(name, &old, &finalizer).len(), finalizers, "{name}");
         }
     }
 }

@@ -14,14 +14,27 @@ enum JudgedWrite {
 use JudgedWrite::{Any, Change, Creation};
 
 /// Fields of a kind in the order in which upstream judges them; a field stands for all below it
-/// that the row does not have, and one with a bracket only for those below.
+/// that the row does not have, and one with a bracket only for those below. A field with `[]` is
+/// one of each item: upstream judges all fields of an item before those of the next.
 type FieldOrder = (&'static str, &'static str, JudgedWrite, &'static [&'static str]);
 
 // DESIGN.md, 323: The order of faults is a table
 /// The orders, by group and kind.
-const ORDERS: [FieldOrder; 10] = [
+const ORDERS: [FieldOrder; 13] = [
     ("", "ConfigMap", Change, &["immutable", "data", "binaryData", "data[", "binaryData["]),
     ("", "Secret", Change, &["type", "immutable", "data", "data["]),
+    (
+        "",
+        "Service",
+        Any,
+        &[
+            "spec.ports[].name",
+            "spec.ports[].port",
+            "spec.ports[].protocol",
+            "spec.ports[].targetPort",
+            "spec.ports[].appProtocol",
+        ],
+    ),
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", Any, BINDING),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", Any, BINDING),
     ("apps", "DaemonSet", Change, &["spec.selector", "spec"]),
@@ -78,6 +91,17 @@ const ORDERS: [FieldOrder; 10] = [
         ],
     ),
     ("events.k8s.io", "Event", Change, &["involvedObject.namespace", "metadata"]),
+    ("rbac.authorization.k8s.io", "RoleBinding", Any, SUBJECTS),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding", Any, SUBJECTS),
+];
+
+/// Fields of the bindings of both kinds of roles.
+const SUBJECTS: &[&str] = &[
+    "roleRef",
+    "subjects[].name",
+    "subjects[].apiGroup",
+    "subjects[].namespace",
+    "subjects[].kind",
 ];
 
 /// Fields of the bindings of both kinds of policies.
@@ -107,8 +131,8 @@ pub(crate) fn order(kind: &Kind, is_change: bool, causes: &mut [Cause]) {
 
 /// Sorts the faults of some fields among the places that they have.
 fn arrange(fields: &[&str], causes: &mut [Cause]) {
-    let ranks: Vec<Option<usize>> = causes.iter().map(|cause| rank(fields, &cause.field)).collect();
-    let mut ranked: Vec<(usize, Cause)> = ranks
+    let ranks: Vec<Option<Rank>> = causes.iter().map(|cause| rank(fields, &cause.field)).collect();
+    let mut ranked: Vec<(Rank, Cause)> = ranks
         .iter()
         .zip(&*causes)
         .filter_map(|(rank, cause)| Some(((*rank)?, cause.clone())))
@@ -121,15 +145,31 @@ fn arrange(fields: &[&str], causes: &mut [Cause]) {
     }
 }
 
+/// Place of a fault: that of the field or of the list, the item, and the field of the item.
+type Rank = (usize, usize, usize);
+
 /// Returns the place of the longest of the fields that a field is or is below.
-fn rank(fields: &[&str], field: &str) -> Option<usize> {
-    let holds = |above: &str| {
-        let rest = field.strip_prefix(above);
+fn rank(fields: &[&str], field: &str) -> Option<Rank> {
+    let above = fields.iter().enumerate().filter_map(|(place, above)| {
+        let (item, rest) = below(above, field)?;
         let ends = above.ends_with('[');
-        rest.is_some_and(|rest| ends || rest.is_empty() || rest.starts_with(['.', '[']))
+        let is_below = ends || rest.is_empty() || rest.starts_with(['.', '[']);
+        is_below.then_some((above.len(), place, item))
+    });
+    let (_, place, item) = above.max_by_key(|(length, ..)| *length)?;
+    let Some(item) = item else { return Some((place, 0, 0)) };
+    let list = fields[place].split_once("[]").map_or("", |(list, _)| list);
+    let first = fields.iter().position(|field| field.split("[]").next() == Some(list));
+    Some((first.unwrap_or(place), item, place))
+}
+
+/// Returns what of a field is below another field, and the item if the other is one of items.
+fn below<'a>(above: &str, field: &'a str) -> Option<(Option<usize>, &'a str)> {
+    let Some((list, name)) = above.split_once("[]") else {
+        return Some((None, field.strip_prefix(above)?));
     };
-    let above = fields.iter().enumerate().filter(|(_, above)| holds(above));
-    above.max_by_key(|(_, above)| above.len()).map(|(place, _)| place)
+    let (item, rest) = field.strip_prefix(list)?.strip_prefix('[')?.split_once(']')?;
+    Some((Some(item.parse().ok()?), rest.strip_prefix(name)?))
 }
 
 #[cfg(test)]
@@ -157,6 +197,15 @@ mod tests {
     #[test]
     fn a_bracket_names_the_items_without_the_field() {
         assert_eq!(arranged(&["a", "b", "a["], &["a[k]", "b", "a"]), ["a", "b", "a[k]"]);
+    }
+
+    #[test]
+    fn all_fields_of_an_item_come_before_those_of_the_next_item() {
+        let given = ["l[0].b.x", "l[1].a", "l[10].a", "l[2].b", "l[0].a", "l[2].c"];
+        assert_eq!(
+            arranged(&["l[].a", "l[].b"], &given),
+            ["l[0].a", "l[0].b.x", "l[1].a", "l[2].b", "l[10].a", "l[2].c"]
+        );
     }
 
     #[test]

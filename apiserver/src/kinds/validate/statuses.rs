@@ -1,6 +1,7 @@
 //! Checks of a status that is written: of its conditions, its phase, and of values that stay.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ pub(super) fn check(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Caus
     }
     match (group, kind.name()) {
         ("", "Namespace") => phase(new, causes),
-        ("", "Pod") => pod(&old["status"], status, causes),
+        ("", "Pod") => pod(&old["status"], new, causes),
         ("", "PersistentVolumeClaim") => claim(status, causes),
         ("apps", "Deployment" | "ReplicaSet") => {
             least(status, &["terminatingReplicas"], causes);
@@ -133,16 +134,74 @@ fn phase(new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Appends the faults of the status of a Pod: the class of a Pod never changes.
-fn pod(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
-    if old["qosClass"] != new["qosClass"] {
-        causes.push(invalid_value("status.qosClass", &new["qosClass"], "field is immutable"));
+/// Appends the faults of the addresses of a Pod or of its node: one for each family. Addresses that
+/// were there before are not judged again.
+fn addresses(field: &str, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    let at = format!("status.{field}");
+    let texts = |status: &Value| -> Vec<String> {
+        let items = status[field].as_array().into_iter().flatten();
+        items.map(|item| item["ip"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let (before, now) = (texts(old), texts(new));
+    for (index, text) in now.iter().enumerate().filter(|(_, text)| !before.contains(text)) {
+        let faults = cluster::ip_faults(text);
+        fields::named(faults, &text.as_str().into(), &format!("{at}[{index}]"), causes);
     }
+    if now.len() < 2 {
+        return;
+    }
+    let parsed: Vec<Option<IpAddr>> = now.iter().map(|text| text.parse().ok()).collect();
+    let unread = parsed.iter().position(Option::is_none);
+    if let Some(index) = unread {
+        let why = format!(
+            "Internal error: failed to check for dual stack with error:invalid IP[{index}]: {}",
+            now[index]
+        );
+        causes.push(cause("InternalError", &at, why));
+    }
+    let families: BTreeSet<bool> = parsed.iter().flatten().map(IpAddr::is_ipv4).collect();
+    if unread.is_some() || families.len() < 2 || now.len() > 2 {
+        let shown: Vec<Value> = now.iter().map(|text| json!({ "IP": text })).collect();
+        let why = "may specify no more than one IP for each IP family";
+        causes.push(invalid_value(&at, &shown.into(), why));
+    }
+}
+
+/// Appends the faults of the status of a Pod: the class of a Pod never changes.
+fn pod(old: &Value, object: &Value, causes: &mut Vec<Cause>) {
+    let new = &object["status"];
     for (index, one) in new["conditions"].as_array().into_iter().flatten().enumerate() {
         if one["observedGeneration"].as_i64().is_some_and(|number| number < 0) {
             let at = format!("status.conditions[{index}].observedGeneration");
             let why = "must be a non-negative integer";
             causes.push(invalid_value(&at, &one["observedGeneration"], why));
+        }
+    }
+    let node = new["nominatedNodeName"].as_str().unwrap_or_default();
+    if !node.is_empty() && old["nominatedNodeName"] != node {
+        fields::named(names::subdomain(node), &node.into(), "status.nominatedNodeName", causes);
+    }
+    if old["qosClass"] != new["qosClass"] {
+        causes.push(invalid_value("status.qosClass", &new["qosClass"], "field is immutable"));
+    }
+    addresses("podIPs", old, new, causes);
+    let host = new["hostIP"].as_str().unwrap_or_default();
+    let first = new["hostIPs"][0]["ip"].as_str();
+    if let Some(first) = first.filter(|first| *first != host) {
+        let why = "must be equal to `hostIP`";
+        causes.push(invalid_value("status.hostIPs[0].ip", &first.into(), why));
+    }
+    addresses("hostIPs", old, new, causes);
+    if new["observedGeneration"].as_i64().is_some_and(|number| number < 0) {
+        let why = "must be a non-negative integer";
+        causes.push(invalid_value("status.observedGeneration", &new["observedGeneration"], why));
+    }
+    let claims = object["spec"]["resourceClaims"].as_array().map_or(&[][..], Vec::as_slice);
+    for (index, one) in new["resourceClaimStatuses"].as_array().into_iter().flatten().enumerate() {
+        if !claims.iter().any(|claim| claim["name"] == one["name"]) {
+            let at = format!("status.resourceClaimStatuses[{index}].name");
+            let why = "must match the name of an entry in `spec.resourceClaims`";
+            causes.push(invalid_value(&at, &one["name"], why));
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::kinds::{builtin, meta};
 use crate::served::Cause;
 use crate::status::{ApiError, FailureSubject, invalid_value};
 use crate::storage::{self, StoredObject};
+use crate::verbs::actions::shown;
+use crate::verbs::admit::policies::Operation;
 use crate::verbs::decode::{self, Body, BodyOrigin};
 use crate::verbs::{ObjectResponse, VerbCall, admit, fields};
 
@@ -68,6 +70,7 @@ pub(crate) fn request(
     warnings: &mut Vec<String>,
 ) -> Result<ObjectResponse, ApiError> {
     let mut object = read(core, call, body, warnings)?;
+    warnings.extend(admit::observe(core, call, Operation::Create(&shown(call, &object)))?);
     let account = account(core, call, &object)?;
     complete(core, call, &account.value, &mut object)?;
     let mut claims = Claims {

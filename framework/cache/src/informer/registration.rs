@@ -237,6 +237,14 @@ impl Registration {
         core.and_then(|core| core.missing())
     }
 
+    /// Whether the cache cannot be read because a right is missing.
+    #[doc(hidden)]
+    pub fn lacks_right(&self) -> bool {
+        let informer = self.informer_ref.as_ref();
+        let scopes = informer.into_iter().flat_map(|informer| &informer.core().scopes);
+        scopes.into_iter().any(|scope| scope.status.lacks_right())
+    }
+
     /// Removes the listener and waits for a running call. When this returns, no call is running and
     /// none will follow. Harmless when the listener was removed before, or the informer stopped.
     /// Must not be awaited inside the listener.

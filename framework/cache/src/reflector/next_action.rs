@@ -44,6 +44,8 @@ impl<T: ReflectorSink> Reflector<T> {
     /// the text that names the missing right.
     fn report_end(&mut self, end: AttemptEnd) -> AttemptEnd {
         let resource = &self.subject.what;
+        let lacks_right = matches!(end, AttemptEnd::Refused { verb: Some(_), .. });
+        self.status.set_lacks_right(lacks_right);
         match &end {
             AttemptEnd::Unsupported(why) => {
                 tracing::info!(resource, why, "no streaming lists: listing in pages");

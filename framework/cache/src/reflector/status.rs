@@ -79,6 +79,8 @@ pub struct ReflectorStatus {
     rollback_hint: AtomicBool,
     /// Whether the definition of the kind is about to be installed: absence is no fault then.
     is_expected: AtomicBool,
+    /// Whether the last attempt ended because a right is missing.
+    lacks_right: AtomicBool,
 }
 
 impl ReflectorStatus {
@@ -91,6 +93,7 @@ impl ReflectorStatus {
             end_pause: Notify::new(),
             rollback_hint: AtomicBool::new(false),
             is_expected: AtomicBool::new(false),
+            lacks_right: AtomicBool::new(false),
         }
     }
 
@@ -148,6 +151,19 @@ impl ReflectorStatus {
     pub(crate) fn set_expected(&self, is_expected: bool) {
         // Relaxed: the flag chooses the level of a log line.
         self.is_expected.store(is_expected, Ordering::Relaxed);
+    }
+
+    /// Sets whether the last attempt ended because a right is missing.
+    pub(super) fn set_lacks_right(&self, lacks_right: bool) {
+        // Relaxed: the flag guards no data.
+        self.lacks_right.store(lacks_right, Ordering::Relaxed);
+    }
+
+    /// Whether the last attempt ended because a right is missing. Unlike the state, the answer is
+    /// kept during the next attempt.
+    pub(crate) fn lacks_right(&self) -> bool {
+        // Relaxed: as above.
+        self.lacks_right.load(Ordering::Relaxed)
     }
 
     /// Records a hint that the server's store was set back.

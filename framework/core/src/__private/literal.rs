@@ -9,6 +9,7 @@
 // text
 
 mod keys;
+mod texts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hash};
@@ -19,6 +20,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use crate::resource::FieldValue;
 
 pub use keys::{CommonKeys, EntriesFn, Finish, MapFields};
+pub use texts::{AnyTexts, TextForBytes, TextOfData, Texts};
 
 /// [`Default`], with an error text of this crate for the compiler.
 #[diagnostic::on_unimplemented(
@@ -124,11 +126,19 @@ pub trait AnySlot<'a, T: 'a>: Sized {
     /// The place of the value that braces fill.
     fn braces(self) -> Slot<'a, T>;
 
+    /// As [`braces`](Self::braces), of words that may be keys.
+    fn flat(self) -> Slot<'a, T>;
+
     /// Sets the field.
     fn set<V: FieldValue<T>>(self, value: V);
 
     /// Sets the field to a literal with a fraction.
     fn set_fraction<V: Fraction<T>>(self, value: V);
+
+    /// Sets the field to a text in the `data` of a type that is called `Secret`.
+    fn set_text<How>(self, text: &'static str)
+    where
+        T: TextOfData<How>;
 
     /// The value, whose fields have the names that `keys` has.
     fn enter<K, const N: usize>(self, keys: K, entries: EntriesFn<K, (), N>) -> &'a mut T;
@@ -154,6 +164,11 @@ impl<'a, T: 'a> AnySlot<'a, T> for Slot<'a, T> {
     }
 
     #[inline]
+    fn flat(self) -> Slot<'a, T> {
+        self
+    }
+
+    #[inline]
     fn set<V: FieldValue<T>>(self, value: V) {
         *self.0 = value.into_field();
     }
@@ -161,6 +176,14 @@ impl<'a, T: 'a> AnySlot<'a, T> for Slot<'a, T> {
     #[inline]
     fn set_fraction<V: Fraction<T>>(self, value: V) {
         *self.0 = value.into_number();
+    }
+
+    #[inline]
+    fn set_text<How>(self, text: &'static str)
+    where
+        T: TextOfData<How>,
+    {
+        *self.0 = T::of_text(text);
     }
 
     #[inline]
@@ -229,45 +252,31 @@ impl<'a, T> Slot<'a, Vec<T>> {
     {
         Slot(T::only_item())
     }
-}
 
-/// A type that a text in the `data` of a type becomes that is called `Secret`.
-#[diagnostic::on_unimplemented(
-    message = "a field of type `{Self}` takes no text",
-    label = "the `data` of a Secret has bytes",
-    note = "the texts of a manifest are base64 there: write the text itself under `stringData`, or bytes, `b\"…\"`"
-)]
-pub trait TextOfData<How> {
-    /// Converts the text.
-    fn of_text(text: &'static str) -> Self;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T> TextOfData<Present> for T
-where
-    &'static str: FieldValue<T>,
-{
-    #[inline]
-    fn of_text(text: &'static str) -> Self {
-        text.into_field()
+    /// As [`braces`](Self::braces), of words that may be keys.
+    pub fn flat(self) -> OnlyItem<'a, T>
+    where
+        T: ItemWithoutBrackets,
+    {
+        OnlyItem(T::only_item())
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<T> TextOfData<OptionMarker> for Option<T>
-where
-    &'static str: FieldValue<T>,
-{
-    #[inline]
-    fn of_text(text: &'static str) -> Self {
-        Some(text.into_field())
-    }
-}
+/// The place of an item without brackets. No [`Slot`]: behind a name that does not exist the item
+/// is unknown, and the methods for maps would make it a map, with an error of its own.
+#[derive(Debug)]
+pub struct OnlyItem<'a, T>(&'a mut T);
 
-/// The value of a text in the `data` of a type that is called `Secret`.
-#[inline]
-pub fn text_of_data<How, T: TextOfData<How>>(text: &'static str) -> T {
-    T::of_text(text)
+impl<'a, T> OnlyItem<'a, T> {
+    /// The item, whose fields have the names that `keys` has.
+    pub fn enter<K, const N: usize>(self, _: K, _: EntriesFn<K, (), N>) -> &'a mut T {
+        self.0
+    }
+
+    /// As [`enter`](Self::enter), for keys that are common.
+    pub fn enter_common(self) -> &'a mut T {
+        self.0
+    }
 }
 
 /// A type that an integer literal becomes.
@@ -511,16 +520,6 @@ pub fn key<K, V>(_: &mut dyn Put<K, V>, key: impl FieldValue<K>) -> K {
 #[inline]
 pub fn put<K, T, V: FieldValue<T>>(map: &mut dyn Put<K, T>, key: K, value: V) {
     map.put_value(key, value.into_field());
-}
-
-/// Inserts a text into the `data` of a type that is called `Secret`.
-#[inline]
-pub fn put_text_of_data<How, K, T: TextOfData<How>>(
-    map: &mut dyn Put<K, T>,
-    key: K,
-    text: &'static str,
-) {
-    map.put_value(key, T::of_text(text));
 }
 
 /// Inserts an integer literal.

@@ -1,8 +1,11 @@
 //! Functions for the root struct of `#[derive(CustomResource)]`: fields that may be absent, and
 //! constants that are checked by the compiler.
 
+// DESIGN.md, 217: A type without derives in a kind is one error of the compiler
+
 use serde::de::{Error as _, MapAccess};
 
+use super::status::{self, Missing};
 use super::{IndexField, Readable, Written, read};
 use crate::resource::path::{TypeOf, Walk};
 
@@ -66,6 +69,33 @@ impl<T: serde::Serialize> TypeOf<T> {
     {
         read(map, name, into)
     }
+
+    /// Reads the status with any of the fields absent.
+    ///
+    /// # Errors
+    /// Those of the deserializer; a duplicate field.
+    pub fn read_status<'de, A: MapAccess<'de>>(
+        &self,
+        map: &mut A,
+        name: &'static str,
+        into: &mut Option<Option<T>>,
+        missing: &'static [Missing],
+    ) -> Result<(), A::Error>
+    where
+        T: Readable<'de>,
+    {
+        status::read_status(map, name, into, missing)
+    }
+}
+
+impl<T: serde::Serialize + serde::de::DeserializeOwned> TypeOf<T> {
+    /// Checks that an empty status can be read.
+    ///
+    /// # Errors
+    /// The reason that serde reports.
+    pub fn reads_in_part(&self, missing: &'static [Missing]) -> Result<(), String> {
+        status::reads_in_part::<T>(missing)
+    }
 }
 
 /// Types that serde does not write: the write of the field does not compile.
@@ -81,6 +111,28 @@ pub trait NeverWritten<T> {
         _: &mut Option<T>,
     ) -> Result<(), A::Error> {
         Err(A::Error::missing_field(name))
+    }
+
+    /// Never called.
+    ///
+    /// # Errors
+    /// Always.
+    fn read_status<'de, A: MapAccess<'de>>(
+        &self,
+        _: &mut A,
+        name: &'static str,
+        _: &mut Option<Option<T>>,
+        _: &'static [Missing],
+    ) -> Result<(), A::Error> {
+        Err(A::Error::missing_field(name))
+    }
+
+    /// Never called.
+    ///
+    /// # Errors
+    /// None.
+    fn reads_in_part(&self, _: &'static [Missing]) -> Result<(), String> {
+        Ok(())
     }
 }
 

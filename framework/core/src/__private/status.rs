@@ -124,7 +124,7 @@ impl<T> NotFilled for &Of<T> {
 ///
 /// # Errors
 /// Those of the deserializer; a duplicate field.
-pub fn read_status<'de, A: MapAccess<'de>, T: Readable<'de>>(
+pub(super) fn read_status<'de, A: MapAccess<'de>, T: Readable<'de>>(
     map: &mut A,
     name: &'static str,
     into: &mut Option<Option<T>>,
@@ -145,7 +145,7 @@ pub fn read_status<'de, A: MapAccess<'de>, T: Readable<'de>>(
 ///
 /// # Errors
 /// The reason that serde reports.
-pub fn reads_in_part<T>(missing: &'static [Missing]) -> Result<(), String>
+pub(super) fn reads_in_part<T>(missing: &'static [Missing]) -> Result<(), String>
 where
     T: for<'de> Readable<'de>,
 {

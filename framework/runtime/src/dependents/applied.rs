@@ -19,14 +19,14 @@ use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DependentState {
-    /// All of its objects are as described, and are ready.
+    /// All objects of the dependent are applied, and are ready.
     Ready,
-    /// Its objects are as described; the first that has [failed](Readiness::Failed), or else the
-    /// first that is not ready, says why.
+    /// All objects of the dependent are applied; the first that has [failed](Readiness::Failed), or
+    /// else the first that is not ready, says why.
     NotReady(Readiness),
-    /// The function that describes it [waits](Failure::wait_for): the text says for what.
+    /// The function of the dependent returned a [wait](Failure::wait_for); the text is its message.
     Waits(String),
-    /// Not applied: the dependent of this name, which comes before it, is not ready.
+    /// Not applied: the named dependent, which is earlier in the order, is not ready.
     After(&'static str),
     /// Not wanted, and gone.
     Absent,
@@ -73,7 +73,8 @@ pub(super) enum AppliedChild<K> {
     /// As decoded from the cache, or as the API server answered. Boxed, since most children are the
     /// other variant.
     Whole(Box<K>),
-    /// As it was, and ready; it has been decoded in this version before.
+    /// A child that the apply did not change, and that is ready. An earlier reconcile decoded this
+    /// version.
     Ready(Cached<K>),
 }
 
@@ -85,7 +86,7 @@ impl<K: Resource> AppliedChild<K> {
         }
     }
 
-    /// Returns the object; `None` for one that does not decode any more.
+    /// Returns the object; `None` for one that does not decode, which the store reports.
     fn into_object(self) -> Option<K> {
         match self {
             Self::Whole(child) => Some(*child),
@@ -98,9 +99,9 @@ impl<K: Resource> AppliedChild<K> {
 #[derive(Clone, Debug)]
 pub struct Dependent<K> {
     state: DependentState,
-    /// The objects, as soon as they are asked for.
+    /// The decoded objects, filled by the first call of [`objects`](Self::objects).
     objects: OnceLock<Vec<K>>,
-    /// The children of which they are decoded.
+    /// The cached children that [`objects`](Self::objects) decodes.
     cached: Vec<Cached<K>>,
 }
 
@@ -119,15 +120,17 @@ impl<K: Resource> Dependent<K> {
         Self { state, objects: OnceLock::new(), cached: cached.collect() }
     }
 
-    /// The object as stored in the API server; of several the first. `None` if it was not applied.
+    /// Returns the object as stored in the API server; the first of several. `None` if it was not
+    /// applied.
     ///
-    /// A child at which nothing has changed is decoded when it is asked for.
+    /// An unchanged child is decoded by the first call.
     pub fn object(&self) -> Option<&K> {
         self.objects().first()
     }
 
-    /// The objects as stored in the API server, in the order of their description. For a dependent
-    /// that failed, those that were applied.
+    /// Returns the objects as stored in the API server, in the order in which the function of the
+    /// dependent returned them. For a dependent that failed, those that were applied. A child that
+    /// does not decode is left out.
     pub fn objects(&self) -> &[K] {
         self.objects.get_or_init(|| {
             let decoded = self.cached.iter().filter_map(|cached| cached.get().ok());
@@ -142,7 +145,7 @@ impl<K> Dependent<K> {
         &self.state
     }
 
-    /// Whether its objects exist as described, and are ready.
+    /// Whether all objects of the dependent are applied, and are ready.
     pub fn is_ready(&self) -> bool {
         self.state == DependentState::Ready
     }
@@ -155,10 +158,11 @@ pub struct Applied<G: Dependents> {
     fields: G::Fields,
     /// State of each dependent, in the order of the fields.
     states: Vec<(&'static str, DependentState)>,
-    /// Children that are being deleted, of all dependents and of retired kinds.
+    /// Children that are being deleted, of all dependents, and of kinds that an earlier version of
+    /// the graph had.
     removing: usize,
     failure: Option<Failure>,
-    /// Shortest delay of the next check that a description asked for.
+    /// Shortest delay of the next check that a function of a dependent asked for.
     check_after: Option<Duration>,
     /// Shortest time after which an external resource is observed again.
     poll_after: Option<Duration>,
@@ -190,13 +194,13 @@ impl<G: Dependents> Applied<G> {
     }
 
     /// Sets the delay of the next check.
-    pub(super) fn checked_after(mut self, delay: Option<Duration>) -> Self {
+    pub(super) fn with_check_after(mut self, delay: Option<Duration>) -> Self {
         self.check_after = delay;
         self
     }
 
     /// Sets the time after which external resources are observed again.
-    pub(super) fn polled_after(mut self, delay: Option<Duration>) -> Self {
+    pub(super) fn with_poll_after(mut self, delay: Option<Duration>) -> Self {
         self.poll_after = delay;
         self
     }
@@ -228,7 +232,7 @@ impl<G: Dependents> Applied<G> {
     /// error: it is not counted as one, and ends when the child recovers.
     ///
     /// Changes of children reconcile their owner in either case. The next check is after the
-    /// shortest [`check_after`](Failure::check_after) of the descriptions that wait, if one has
+    /// shortest [`check_after`](Failure::check_after) of the functions that wait, if one has
     /// any.
     ///
     /// # Errors
@@ -256,8 +260,8 @@ impl<G: Dependents> Applied<G> {
     /// Returns itself if no dependent failed.
     ///
     /// # Errors
-    /// The failures of all dependents, as one: that which is retried first, with the texts of the
-    /// others.
+    /// The failures of all dependents, as one: the failure whose retry is earliest, with the texts
+    /// of the others.
     pub fn into_result(mut self) -> Result<Self> {
         match self.failure.take() {
             Some(failure) => Err(failure),

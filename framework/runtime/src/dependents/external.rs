@@ -116,7 +116,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> ExternalNode<C, E> {
             if is_ready { DependentState::Ready } else { DependentState::NotReady(readiness) };
         // No watch shows what happens outside: it is observed again after the driver's interval.
         let poll = driver.requeue(run.cx).requeue_after;
-        FieldOutcome::of(judged).polled_after(poll).with_resource(state)
+        FieldOutcome::of(judged).with_poll_after(poll).with_resource(state)
     }
 }
 

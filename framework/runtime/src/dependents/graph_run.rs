@@ -122,13 +122,13 @@ impl FieldOutcome {
     }
 
     /// Sets the delay of the next check of a field that waits.
-    pub(super) fn checked_after(mut self, delay: Option<Duration>) -> Self {
+    pub(super) fn with_check_after(mut self, delay: Option<Duration>) -> Self {
         self.check_after = delay;
         self
     }
 
     /// Sets the time after which the field is looked at again.
-    pub(super) fn polled_after(mut self, delay: Option<Duration>) -> Self {
+    pub(super) fn with_poll_after(mut self, delay: Option<Duration>) -> Self {
         self.poll_after = delay;
         self
     }

@@ -103,7 +103,7 @@ impl<C: Reconciler + Owns<K>, K: FullObject> RolloutNode<C, K> {
             _ => None,
         };
         Ok(FieldOutcome::of(state(&status))
-            .checked_after(rest)
+            .with_check_after(rest)
             .keeping(keys)
             .with_children(objects))
     }

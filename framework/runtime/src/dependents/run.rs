@@ -74,7 +74,7 @@ pub(super) async fn apply<G: Dependents>(
     let poll_after = outcomes.iter().filter_map(|outcome| outcome.poll_after).min();
     let fields = G::fields(&mut FieldOutcomes(outcomes));
     let applied = Applied::<G>::new(fields, states, removing, soonest(failures));
-    applied.checked_after(check_after).polled_after(poll_after)
+    applied.with_check_after(check_after).with_poll_after(poll_after)
 }
 
 /// Runs every field when those before it have ended, side by side where they may.

@@ -4,6 +4,7 @@
 
 use super::call::{self, CallKind, NoResult};
 use super::import::Holder;
+use super::memory::ReportSlot;
 use super::pass::Pass;
 use super::record::{EXTERNAL_DRIVER, Record};
 use super::{External, dry_run};
@@ -31,7 +32,11 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         if !self.policy.deletes() {
             return self.keep().await;
         }
-        self.note_report(None);
+        self.note_report(ReportSlot::Resource, None);
+        // Nothing names it any more once the object, or the record, is gone.
+        if let Some(left) = self.left_behind() {
+            self.tell_kept(ReportSlot::Replaced, left);
+        }
         let Some(id) = self.id().await? else { return self.clear().await };
         let Some((handle, _)) = self.observe(&id).await? else {
             return match self.unseen() {
@@ -70,10 +75,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     /// Leaves a resource alone that is another one's, or may be.
     async fn leave(&mut self, holder: &Holder) -> Result<()> {
         let Some(id) = self.record.id.clone() else { return Ok(()) };
-        let mut text = format!("{} is left alone: {holder}", self.resource(id));
-        if let Some(former) = &self.record.former {
-            text += &format!("; {}, which was created before, is kept", self.resource(former));
-        }
+        let text = format!("{} is left alone: {holder}", self.resource(id));
         self.end_record(text).await
     }
 
@@ -90,15 +92,23 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         }
     }
 
+    /// Returns the text about the resource that was created for the object, if the object names
+    /// another one.
+    fn left_behind(&self) -> Option<String> {
+        let left = self.record.replaced.as_ref().or(self.record.former.as_ref())?;
+        Some(format!("{}, which was created before, is kept", self.resource(left)))
+    }
+
     /// Ends the record of a resource that stays. Reported once: a clean-up that waits for other
     /// resources comes here again.
-    async fn end_record(&mut self, text: String) -> Result<()> {
-        if self.note_report(Some(&text)) {
-            self.cx.event(Normal, "ExternalKept", text);
+    async fn end_record(&mut self, mut text: String) -> Result<()> {
+        if let Some(left) = self.left_behind() {
+            text += &format!("; {left}");
         }
+        self.tell_kept(ReportSlot::Resource, text);
         self.clear().await?;
         if !self.object.is_terminating() {
-            self.note_report(None);
+            self.note_report(ReportSlot::Resource, None);
         }
         Ok(())
     }

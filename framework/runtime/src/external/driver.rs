@@ -1,6 +1,7 @@
 //! Driver of external resources: the entry points of reconcilers.
 
 use super::dry_run::is_dry_run;
+use super::memory::ReportSlot;
 use super::pass::Pass;
 use super::record::{parts_of, policy_of, suffix_of};
 use super::settings::Externals;
@@ -121,9 +122,10 @@ impl<E: External> Externals<E> {
         let (reason, text) = unowned.event(part);
         // A clean-up that waits for other resources comes here again. A dry run must not take the
         // report from the operator.
+        let slot = ReportSlot::Resource;
         let is_new = match self.is_dry_run || is_dry_run(cx) {
-            true => !self.reports.has(live.uid(), &suffix, &text),
-            false => self.reports.note(live.uid(), &suffix, Some(&text)),
+            true => !self.reports.has(live.uid(), &suffix, slot, &text),
+            false => self.reports.note(live.uid(), &suffix, slot, Some(&text)),
         };
         if is_new {
             cx.event(Normal, reason, text);

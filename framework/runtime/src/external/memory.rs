@@ -111,27 +111,46 @@ impl FirstSeen {
     }
 }
 
-/// Texts about resources, as they were reported last: a hash of the text, by the uid of the object
-/// and the suffix of the resource.
+/// Subject of a report about a resource; each has a text of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ReportSlot {
+    /// The resource itself.
+    Resource,
+    /// A created resource whose place an import has taken.
+    Replaced,
+    /// A resource that was imported, and is not named any more.
+    EndedImport,
+    /// The driver that the record names.
+    Driver,
+}
+
+/// Texts about resources, as they were reported last: a hash of the text, by the uid of the object,
+/// the suffix of the resource and the subject.
 ///
 /// Each pass finds the same, which is worth one Event. After a restart it is reported once more.
 #[derive(Debug, Default)]
-pub(super) struct Reports(Mutex<BTreeMap<(String, String), u64>>);
+pub(super) struct Reports(Mutex<BTreeMap<(String, String, ReportSlot), u64>>);
 
 impl Reports {
     /// Whether that text was the last one.
-    pub(super) fn has(&self, uid: &str, suffix: &str, text: &str) -> bool {
-        let key = (uid.to_owned(), suffix.to_owned());
+    pub(super) fn has(&self, uid: &str, suffix: &str, slot: ReportSlot, text: &str) -> bool {
+        let key = (uid.to_owned(), suffix.to_owned(), slot);
         self.0.lock().get(&key) == Some(&FixedState::with_seed(0).hash_one(text))
     }
 
     /// Keeps the present text, if there is one; returns whether it is another one than before.
-    pub(super) fn note(&self, uid: &str, suffix: &str, text: Option<&str>) -> bool {
+    pub(super) fn note(
+        &self,
+        uid: &str,
+        suffix: &str,
+        slot: ReportSlot,
+        text: Option<&str>,
+    ) -> bool {
         let mut kept = self.0.lock();
         if text.is_none() && kept.is_empty() {
             return false;
         }
-        let key = (uid.to_owned(), suffix.to_owned());
+        let key = (uid.to_owned(), suffix.to_owned(), slot);
         let Some(text) = text else {
             kept.remove(&key);
             return false;
@@ -191,14 +210,17 @@ mod tests {
 
     #[test]
     fn a_difference_is_new_once_and_again_after_its_end() {
-        let differences = Reports::default();
+        let (differences, slot) = (Reports::default(), ReportSlot::Resource);
         let notes = [Some("size 7"), Some("size 7"), Some("size 8"), None, Some("size 8")];
-        let found = notes.map(|difference| differences.note("1", "", difference));
+        let found = notes.map(|difference| differences.note("1", "", slot, difference));
         assert_eq!(found, [true, false, true, false, true]);
-        assert!(differences.has("1", "", "size 8") && !differences.has("1", "", "size 7"));
-        assert!(differences.note("1", "_logs", Some("size 8")), "of another resource");
+        let has = |text| differences.has("1", "", slot, text);
+        assert!(has("size 8") && !has("size 7"));
+        assert!(differences.note("1", "_logs", slot, Some("size 8")), "of another resource");
+        let other = ReportSlot::Replaced;
+        assert!(differences.note("1", "", other, Some("size 8")), "of another subject");
         for n in 0..MOST + 3 {
-            differences.note(&n.to_string(), "", Some("size 8"));
+            differences.note(&n.to_string(), "", slot, Some("size 8"));
         }
         assert_eq!(differences.0.lock().len(), MOST);
     }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::call::{self, CallKind, NoResult};
 use super::import::{Holder, HolderSearch, changes};
 use super::late_initialization::only_empty;
-use super::memory::SettledCreation;
+use super::memory::{ReportSlot, SettledCreation};
 use super::record::{self, CREATE_PENDING, EXTERNAL_DRIVER, EXTERNAL_NAME, Record, Stamp};
 use super::{
     CreateOutcome, External, ExternalObject, ExternalPolicy, Externals, ObservedResource, dry_run,
@@ -124,8 +124,9 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     /// replaced it: both are at work.
     pub(super) fn is_shared(&self) -> bool {
         let replaced = &self.externals.replaced;
-        self.other_driver()
-            .is_some_and(|other| replaced.has(self.object.uid(), &self.suffix, other))
+        self.other_driver().is_some_and(|other| {
+            replaced.has(self.object.uid(), &self.suffix, ReportSlot::Driver, other)
+        })
     }
 
     /// Records the graph that drives the resource, unless the record names it: of an imported
@@ -162,7 +163,8 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
         }
         self.write(record::driven(&self.suffix, self.driver.as_deref())).await?;
         if other.is_some() {
-            self.externals.replaced.note(self.object.uid(), &self.suffix, other.as_deref());
+            let (uid, slot) = (self.object.uid(), ReportSlot::Driver);
+            self.externals.replaced.note(uid, &self.suffix, slot, other.as_deref());
         }
         Ok(())
     }
@@ -212,12 +214,23 @@ impl<'a, E: External, C: Reconciler<Object = E::Object>> Pass<'a, E, C> {
     /// Keeps what is reported of the resource, such as a difference that is not repaired; returns
     /// whether it is another text than before. A dry run keeps nothing: it must not take the report
     /// from the operator.
-    pub(super) fn note_report(&self, text: Option<&str>) -> bool {
+    pub(super) fn note_report(&self, slot: ReportSlot, text: Option<&str>) -> bool {
         let (uid, reports) = (self.object.uid(), &self.externals.reports);
         if self.is_dry_run {
-            return text.is_some_and(|text| !reports.has(uid, &self.suffix, text));
+            return text.is_some_and(|text| !reports.has(uid, &self.suffix, slot, text));
         }
-        reports.note(uid, &self.suffix, text)
+        reports.note(uid, &self.suffix, slot, text)
+    }
+
+    /// Reports a resource that is left alone, once. The log has the text, too: an Event that is not
+    /// sent yet is lost in a crash.
+    pub(super) fn tell_kept(&self, slot: ReportSlot, text: String) {
+        if self.note_report(slot, Some(&text)) {
+            if !self.is_dry_run {
+                tracing::info!(object = %self.object.key(), "{text}");
+            }
+            self.cx.event(Normal, "ExternalKept", text);
+        }
     }
 
     /// Returns the id of the resource, after settling a creation of unknown outcome. `None` when

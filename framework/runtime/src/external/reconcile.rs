@@ -1,11 +1,12 @@
 //! The loop over a resource of an object that is not being deleted: settle, observe, create or
 //! repair.
 
+// DESIGN.md, 250: A resource that an import replaced is told by its record, once in each process
 // DESIGN.md, 205: A difference that a policy forbids to repair is the message of a success
 
 use super::call::{self, CallKind, NoResult};
 use super::import::{Holder, changes};
-use super::memory::SettledCreation;
+use super::memory::{ReportSlot, SettledCreation};
 use super::pass::Pass;
 use super::record::{self, EXTERNAL_NAME, Stamp};
 use super::{CreateError, CreateOutcome, External, ExternalState, dry_run};
@@ -31,6 +32,10 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             }
         }
         let Some(id) = id else { return self.create().await };
+        // A plan tells of what would change.
+        if !self.is_dry_run {
+            self.tell_replaced(&id);
+        }
         match self.observe(&id).await? {
             Some((handle, difference)) => self.found(id, handle, difference).await,
             None => self.missing(&id).await,
@@ -60,10 +65,17 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             Some(holder) => Err(holder.refusal(&self.key(EXTERNAL_NAME), &self.object.key(), &id)),
             // The import has ended: with its record the object could take that resource up again
             // beside another holder.
-            None if self.record.is_return => self.write_import(None).await,
+            None if self.record.is_return => {
+                self.tell_ended_import(&id);
+                self.write_import(None).await
+            }
             None => {
+                self.tell_ended_import(&id);
                 self.write_import(Some(&id)).await?;
-                self.tell_former(&id);
+                self.record.replaced = self.record.former.take();
+                if self.is_dry_run {
+                    self.tell_replaced(&id);
+                }
                 Ok(())
             }
         }
@@ -71,15 +83,30 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
 
     /// Reports the resource that was created for the object before it named another one: nobody
     /// deletes it any more.
-    fn tell_former(&mut self, id: &str) {
-        if let Some(former) = self.record.former.take() {
-            let text = format!(
-                "{}, which was created before, is left alone: the annotation {} names \"{id}\"",
-                self.resource(former),
-                self.key(EXTERNAL_NAME)
-            );
-            self.cx.event(Normal, "ExternalKept", text);
+    ///
+    /// By the record of an earlier pass, too: that pass may have ended between the record and the
+    /// Event.
+    fn tell_replaced(&self, id: &str) {
+        if let Some(replaced) = &self.record.replaced {
+            self.tell_left(ReportSlot::Replaced, replaced, "created", id);
         }
+    }
+
+    /// Reports the imported resource that the object does not name any more. The next record
+    /// overwrites its id, so it is told before.
+    fn tell_ended_import(&self, id: &str) {
+        if let Some(ended) = &self.record.ended_import {
+            self.tell_left(ReportSlot::EndedImport, ended, "imported", id);
+        }
+    }
+
+    fn tell_left(&self, slot: ReportSlot, left: &str, origin: &str, id: &str) {
+        let text = format!(
+            "{}, which was {origin} before, is left alone: the annotation {} names \"{id}\"",
+            self.resource(left),
+            self.key(EXTERNAL_NAME)
+        );
+        self.tell_kept(slot, text);
     }
 
     /// Returns another holder of the resource, whose changes reconcile this object.
@@ -279,7 +306,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let text = forbidden.map(|difference| {
             format!("{} differs, and the policy permits no update: {difference}", self.resource(id))
         });
-        if self.note_report(text.as_deref()) {
+        if self.note_report(ReportSlot::Resource, text.as_deref()) {
             self.cx.event(Normal, "ExternalDiffers", text.as_deref().unwrap_or_default());
         }
         if let Some(text) = text {

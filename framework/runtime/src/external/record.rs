@@ -90,6 +90,11 @@ pub(super) struct Record {
     /// Id of a resource that was created for the object, while the object names another one that is
     /// not accepted.
     pub(super) former: Option<String>,
+    /// Id of a resource that was created for the object, while an accepted import has taken the
+    /// place of that resource.
+    pub(super) replaced: Option<String>,
+    /// Id of an accepted import that the object does not name any more.
+    pub(super) ended_import: Option<String>,
     /// Whether the provider has taken the deletion of the created resource.
     pub(super) is_deleted: bool,
 }
@@ -144,9 +149,23 @@ impl Record {
         let own = accepted.filter(|(uid, _)| *uid == object.uid());
         let is_accepted = created.is_none() && own.is_some_and(|(_, named)| id == Some(named));
         let is_return = created.is_some() && own.is_some();
-        let former = succeeded.map(|(_, made)| made).filter(|_| created.is_none() && !is_accepted);
-        let [id, former] = [id, former].map(|id| id.map(str::to_owned));
-        Ok(Self { id, created, unsettled, is_import, is_accepted, is_return, former, is_deleted })
+        let ended_import = own.map(|(_, named)| named).filter(|named| id != Some(named));
+        let other = succeeded.map(|(_, made)| made).filter(|_| created.is_none());
+        let (former, replaced) = if is_accepted { (None, other) } else { (other, None) };
+        let [id, former, replaced, ended_import] =
+            [id, former, replaced, ended_import].map(|id| id.map(str::to_owned));
+        Ok(Self {
+            id,
+            created,
+            unsettled,
+            is_import,
+            is_accepted,
+            is_return,
+            former,
+            replaced,
+            ended_import,
+            is_deleted,
+        })
     }
 }
 
@@ -387,6 +406,13 @@ mod tests {
         ]);
         assert_eq!((moved.id.as_deref(), moved.is_import), (Some("y"), true));
         assert_eq!((moved.created, moved.former.as_deref()), (None, Some("x")));
+        let replaced = record(&[
+            pending("", &stamp(5, "a"), None),
+            succeeded("", &stamp(5, "a"), "x"),
+            name("y"),
+            accepted("", Some(("uid", "y"))),
+        ]);
+        assert_eq!((replaced.former, replaced.replaced.as_deref()), (None, Some("x")));
         assert!(record(&[name("theirs")]).is_import && !settled.is_import);
     }
 
@@ -408,6 +434,9 @@ mod tests {
         assert!(!record(&[name("db"), import.clone()]).is_accepted, "another id was set since");
         assert!(!record(std::slice::from_ref(&import)).is_accepted, "no id is left");
         assert!(!record(&[name("db 7"), import.clone(), accepted("", None)]).is_accepted);
+        let ended = |patches: &[Value]| record(patches).ended_import;
+        assert_eq!(ended(&[name("db"), import.clone()]).as_deref(), Some("db 7"));
+        assert_eq!(ended(&[name("db 7"), import.clone()]), None);
         let mut copy = object(&[name("db 7"), import]);
         copy.metadata.uid = Some("ui".to_owned());
         assert!(!Record::of(&copy, "").unwrap().is_accepted, "a copy is another object");

@@ -291,6 +291,11 @@ impl ElectionShared {
     pub(super) fn report_loss(&self, loss: Option<LossReason>) {
         let lease = self.lock.describe();
         match loss {
+            Some(LossReason::Taken(holder)) if holder == self.lock.identity() => {
+                let why = "the lease has this replica's name and another time of acquisition: \
+                           another process with this name took the lease, or the times were edited";
+                warn!(%lease, leader = %holder, "{why}")
+            }
             Some(LossReason::Taken(holder)) => {
                 warn!(%lease, leader = %holder, "another replica took the lease")
             }

@@ -280,8 +280,8 @@ impl Operator {
     /// true when all work ended without being cut off.
     async fn with_definitions(&self) -> Result<bool, Error> {
         let definitions = self.definitions()?;
-        // Cancelled once the kinds are there.
-        let installed = CancellationToken::new();
+        // Cancelled once the kinds are there; the webhook server waits for it, too.
+        let installed = self.status.names.installed.clone();
         match self.until_stop(self.check_or_install(&definitions)).await {
             None => return Ok(true),
             Some(are_there) => {

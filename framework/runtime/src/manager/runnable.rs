@@ -114,6 +114,8 @@ pub struct OperatorInfo {
     pub definitions: Vec<String>,
     /// URL of webhooks outside of a cluster.
     pub webhooks: Option<WebhookAccess>,
+    /// Cancelled once this process has installed the definitions, or found them served.
+    pub installed: CancellationToken,
 }
 
 impl RunContext {

@@ -37,6 +37,8 @@ const LARGEST: u64 = 1 << 20;
 /// definitions of [converted](crate::Webhooks::converting) kinds. An authority that leaves `ca.crt`
 /// stays in the definitions for an hour, since other replicas read their files later; the
 /// certificate of another authority is shown two seconds after the definitions have the authority.
+/// While neither is known, authorities that others write into the definitions stay there; when
+/// there are none, readiness and the log say so.
 /// Configurations get theirs from the manifests, or from the component that made the certificate.
 ///
 /// ```
@@ -141,10 +143,6 @@ impl CertificateSource for MountedFiles {
                 clock.sleep(pause).await;
             }
         })
-    }
-
-    fn has_authorities(&self) -> bool {
-        true
     }
 
     fn mounted(&self) -> Option<(String, String)> {

@@ -32,7 +32,7 @@ use windlass_core::metrics::{Metrics, names};
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::Check;
 
-pub(crate) use self::bundle::{MOST_TRUSTED, certificates, validity};
+pub(crate) use self::bundle::{MOST_TRUSTED, certificates};
 pub use self::files::MountedFiles;
 pub(crate) use self::files::read_bounded;
 #[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
@@ -104,13 +104,6 @@ pub trait CertificateSource: Send + Sync + 'static {
     /// Whether the server writes the authorities into the configurations.
     #[doc(hidden)]
     fn is_own(&self) -> bool {
-        false
-    }
-
-    /// Whether it has the authorities of its certificate, which the server writes into the
-    /// definitions of converted kinds.
-    #[doc(hidden)]
-    fn has_authorities(&self) -> bool {
         false
     }
 
@@ -200,6 +193,11 @@ impl ServingCertificate {
     /// Waits until a certificate is shown.
     pub(crate) async fn shown(&self) {
         self.is_set.cancelled().await;
+    }
+
+    /// Whether a certificate is shown.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.is_set.is_cancelled()
     }
 
     /// Lets the server write these authorities, PEM, into the configurations of its webhooks.

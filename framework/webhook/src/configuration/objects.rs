@@ -41,6 +41,8 @@ pub struct ConfigurationOptions {
     /// Whether the operator runs outside of the cluster: the configurations have names of their
     /// own, and its namespace is not left out.
     is_outside: bool,
+    /// Whether the configurations are those of one process, and so have its URL in their names.
+    is_alone: bool,
     /// Namespaces whose requests are asked about; empty for all.
     only: Vec<String>,
     ca_bundle: Option<Vec<u8>>,
@@ -58,6 +60,7 @@ impl ConfigurationOptions {
             namespace: namespace.into(),
             url: None,
             is_outside: false,
+            is_alone: false,
             only: Vec::new(),
             ca_bundle: None,
             annotations: BTreeMap::new(),
@@ -76,6 +79,12 @@ impl ConfigurationOptions {
     /// runs.
     pub(crate) fn outside(mut self, url: &str, only: &[String]) -> Self {
         (self.url, self.is_outside, self.only) = (Some(url.to_owned()), true, only.to_vec());
+        self
+    }
+
+    /// Names the objects after the URL: another process of the operator has others.
+    pub(crate) fn alone(mut self) -> Self {
+        self.is_alone = true;
         self
     }
 
@@ -117,13 +126,31 @@ impl ConfigurationOptions {
     /// Returns the name of the configurations.
     pub(crate) fn configuration(&self) -> String {
         let suffix = if self.is_outside { "-by-url" } else { "" };
-        format!("{}{suffix}", self.service())
+        format!("{}{suffix}{}", self.service(), self.place())
+    }
+
+    /// Returns the end of the names of a process at a URL: `-192.168.1.5-9443`. A port that is not
+    /// known yet is replaced by the namespace whose requests it is asked about.
+    fn place(&self) -> String {
+        let Some(url) = self.url.as_ref().filter(|_| self.is_alone) else { return String::new() };
+        let host = url.trim_start_matches("https://").trim_end_matches('/');
+        let place = match (host.strip_suffix(":0"), self.only.first()) {
+            (Some(_), Some(namespace)) => namespace,
+            _ => host,
+        };
+        // Names of objects have neither colons nor brackets.
+        let letter = |c: char| match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() || c == '.' => c,
+            _ => '-',
+        };
+        let text: String = place.chars().map(letter).collect();
+        format!("-{}", text.trim_matches(['-', '.']))
     }
 
     /// Returns the name of an admission policy and of its binding.
     pub(crate) fn policy(&self, name: &str) -> String {
         let suffix = if self.is_outside { "-outside" } else { "" };
-        format!("{}-{name}{suffix}", self.name)
+        format!("{}-{name}{suffix}{}", self.name, self.place())
     }
 
     fn client(&self, path: &str) -> WebhookClientConfig {

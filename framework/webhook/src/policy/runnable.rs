@@ -68,7 +68,11 @@ impl AdmissionPolicies {
     ) -> Result<Names, Error> {
         // The operator has no namespace of its own there.
         let options = ConfigurationOptions::new(operator, "");
-        let made = self.objects(&options.outside(&access.url, &access.namespaces))?;
+        let mut options = options.outside(&access.url, &access.namespaces);
+        if access.in_process.is_none() {
+            options = options.alone();
+        }
+        let made = self.objects(&options)?;
         loop {
             match write_all(client, &made).await {
                 Ok(()) => break,

@@ -125,6 +125,12 @@ impl<'a> AdmissionConfigurations<'a> {
         Self { place, validating: Default::default(), mutating: Default::default() }
     }
 
+    /// Sets the start of the process.
+    pub(super) fn since(mut self, started: Timestamp) -> Self {
+        self.place.started = started;
+        self
+    }
+
     pub(super) async fn validating(
         &mut self,
         name: &str,
@@ -197,7 +203,7 @@ async fn try_look<K: Admitting>(
         if known.setting.keep(now) {
             place.status.hide(&contested::<K>(name));
         }
-        return answer(stored, writer.filter(|writer| writer.has_webhooks_of(&this)), place).await;
+        return answer(stored, (writer, this), place).await;
     }
     let is_own = service::<K>(&found) == service::<K>(&right);
     let this = this.no_earlier_than(writer.as_ref());
@@ -263,14 +269,20 @@ fn may_repair<K: Admitting>(
     Ok(!known.is_left(now, false))
 }
 
-/// Answers the question whether a process with the stored webhooks runs, if it is there.
+/// Writes that this process has the stored webhooks, if it started after their writer, or if the
+/// question is there whether a process with them runs.
 async fn answer<K: Admitting>(
     mut stored: K,
-    writer: Option<ConfigurationWriter>,
+    (writer, this): (Option<ConfigurationWriter>, ConfigurationWriter),
     place: Place<'_>,
 ) -> Result<(), Error> {
-    let Some(writer) = writer.filter(ConfigurationWriter::is_asked) else { return Ok(()) };
-    writer.answer(place.client.environment().clock.wall()).write(stored.meta());
+    let now = place.client.environment().clock.wall();
+    let renewed = match writer.filter(|writer| writer.has_webhooks_of(&this)) {
+        Some(writer) => writer.renewed(&this, now),
+        None => Some(this),
+    };
+    let Some(renewed) = renewed else { return Ok(()) };
+    renewed.write(stored.meta());
     place.client.all::<K>().replace(&stored).await.map(drop)
 }
 
@@ -285,7 +297,8 @@ async fn leave<K: Admitting>(
         tracing::info!(
             configuration = name,
             kind = K::NAME,
-            "a replica that started later has other webhooks: they are left as they are"
+            "a replica that started later has other webhooks: they are left as they are; another \
+             operator needs another name"
         );
     }
     if precedence != Precedence::Ask {

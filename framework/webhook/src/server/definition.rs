@@ -6,13 +6,16 @@
 
 // DESIGN.md, 257: The conversion that a URL replaces is kept in the definition, and a contest for
 // it ends
+// DESIGN.md, 229: A process at a URL has configurations under its URL
+// DESIGN.md, 241: Without known authorities a definition names the Service, and keeps those that
+// are there
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceConversion, CustomResourceDefinition,
+    CustomResourceConversion, CustomResourceDefinition, ServiceReference,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,12 +26,10 @@ use windlass_core::{Error, ErrorKind};
 use super::admission::{deployed, measure};
 use super::contest::KnownSetting;
 use super::overlap::StoredAuthorities;
-use super::status::ServerStatus;
+use super::status::{CONVERSION as CHECK, ServerStatus};
 
 /// Annotation of a definition with the conversion that a process at a URL replaced.
 pub(crate) const REPLACED: &str = "windlass.dev/replaced-conversion";
-/// Name of the check of readiness.
-const CHECK: &str = "webhook conversion";
 /// Kind in the metric.
 const KIND: &str = "customresourcedefinition";
 /// The contents of the annotation [`REPLACED`].
@@ -63,6 +64,10 @@ pub(super) struct Conversions<'a> {
     overlap: Duration,
     authorities: BTreeMap<String, StoredAuthorities>,
     known: BTreeMap<String, KnownSetting<CustomResourceConversion>>,
+    /// Definitions that had the conversion of this process.
+    had: BTreeSet<String>,
+    /// Definitions whose conversion another process at a URL took since.
+    taken: BTreeSet<String>,
 }
 
 impl<'a> Conversions<'a> {
@@ -70,7 +75,8 @@ impl<'a> Conversions<'a> {
         let client = client.clone();
         let (overlap, authorities) = (Duration::ZERO, BTreeMap::new());
         let (is_in_pod, known) = (true, BTreeMap::new());
-        Self { client, status, is_at_url, is_in_pod, overlap, authorities, known }
+        let (had, taken) = (BTreeSet::new(), BTreeSet::new());
+        Self { client, status, is_at_url, is_in_pod, overlap, authorities, known, had, taken }
     }
 
     /// Sets whether the process runs in a Pod.
@@ -83,6 +89,11 @@ impl<'a> Conversions<'a> {
     pub(super) fn overlap(mut self, overlap: Duration) -> Self {
         self.overlap = overlap;
         self
+    }
+
+    /// Whether another process at a URL has a conversion, which it gives back when it stops.
+    pub(super) fn waits(&self) -> bool {
+        !self.taken.is_empty()
     }
 
     /// Writes the right conversion of a definition if it has another one.
@@ -124,22 +135,47 @@ impl<'a> Conversions<'a> {
         let Some(stored) = found else {
             // One that is installed again is nobody's yet.
             self.known.remove(name);
+            self.had.remove(name);
+            self.taken.remove(name);
             self.status.hide(name);
             return Err(missing(name));
         };
+        // Requests of a test's own server come without TLS, and those at a URL have authorities.
+        if authorities(right).is_none() && service(Some(right)).is_some() {
+            return self.without_authorities(name, right, &stored).await;
+        }
+        if let Some(url) = self.newer_process(right, &stored).filter(|_| self.had.contains(name)) {
+            self.leave(name, &url);
+            return Ok(());
+        }
+        if self.taken.remove(name) {
+            self.status.hide(name);
+        }
         let now = self.client.environment().clock.now();
         let joined = self.joined(name, right, &stored);
         let known = self.known.entry(name.to_owned()).or_default();
         if known.expect(right) {
             self.status.hide(name);
         }
-        let right = &joined;
-        if stored.spec.conversion.as_ref() == Some(right) {
+        if stored.spec.conversion.as_ref() == Some(&joined) {
+            self.had.insert(name.to_owned());
             if known.keep(now) {
                 self.status.hide(name);
             }
             return Ok(());
         }
+        self.repair(name, &joined, &stored).await
+    }
+
+    /// Replaces the conversion of a definition, unless it is left to others.
+    async fn repair(
+        &mut self,
+        name: &str,
+        right: &CustomResourceConversion,
+        stored: &CustomResourceDefinition,
+    ) -> Result<(), Error> {
+        let now = self.client.environment().clock.now();
+        let known = self.known.entry(name.to_owned()).or_default();
         let found = service(stored.spec.conversion.as_ref());
         let has_authorities = stored.spec.conversion.as_ref().and_then(authorities).is_some();
         let is_other = !self.is_in_pod && found != service(Some(right));
@@ -148,7 +184,7 @@ impl<'a> Conversions<'a> {
             return Err(deployed(&format!("conversion of {name:?}"), namespace, service));
         }
         if known.lose(now, self.is_at_url) {
-            let text = contest(name, &stored, self.is_at_url);
+            let text = contest(name, stored, self.is_at_url);
             tracing::error!(definition = name, "{text}");
             self.status.show(name.to_owned(), CHECK, !self.is_at_url, text);
         }
@@ -157,14 +193,94 @@ impl<'a> Conversions<'a> {
         }
         tracing::info!(definition = name, "the conversion of a definition is repaired");
         let annotation = match self.is_at_url {
-            true => replaced(&stored, right)?,
+            true => replaced(stored, right)?,
             // What a process at a URL replaced is here again.
             false => Value::Null,
         };
-        write(&self.client, &stored, right, &annotation).await?;
+        write(&self.client, stored, right, &annotation).await?;
         known.repaired(now);
+        self.had.insert(name.to_owned());
         Ok(())
     }
+
+    /// Returns the URL of another process that has the conversion, and gives it back at its stop.
+    fn newer_process(
+        &self,
+        right: &CustomResourceConversion,
+        stored: &CustomResourceDefinition,
+    ) -> Option<String> {
+        let found = url(stored.spec.conversion.as_ref()).filter(|_| self.is_at_url)?;
+        let by_url = Replaced::of(stored)?.by_url;
+        (by_url == *found && url(Some(right)) != Some(found)).then_some(by_url)
+    }
+
+    /// Leaves the conversion to a process at a URL that started later.
+    fn leave(&mut self, name: &str, url: &str) {
+        self.known.entry(name.to_owned()).or_default().leave();
+        if !self.taken.insert(name.to_owned()) {
+            return;
+        }
+        let text = format!(
+            "the conversion of the definition {name:?} is asked at {url} since another process started \
+             there; this process takes it again when that one stops, or when this one is started again"
+        );
+        tracing::info!(definition = name, "{text}");
+        self.status.show(name.to_owned(), CHECK, true, text);
+    }
+
+    /// Looks at a definition while the authorities of the serving certificate are not known: those
+    /// that are there stay, as does a conversion that somebody else has set.
+    async fn without_authorities(
+        &mut self,
+        name: &str,
+        right: &CustomResourceConversion,
+        stored: &CustomResourceDefinition,
+    ) -> Result<(), Error> {
+        let found = stored.spec.conversion.as_ref();
+        let is_own = service(found) == service(Some(right));
+        if !is_own && !is_unset(stored, right) {
+            self.status.hide(name);
+            return Ok(());
+        }
+        let mut right = right.clone();
+        if let Some(client) = right.webhook.as_mut().and_then(|it| it.client_config.as_mut()) {
+            client.ca_bundle = found.filter(|_| is_own).and_then(authorities).cloned();
+        }
+        if found != Some(&right) {
+            tracing::info!(definition = name, "the conversion of a definition is repaired");
+            write(&self.client, stored, &right, &Value::Null).await?;
+        }
+        if authorities(&right).is_some() {
+            self.status.hide(name);
+        } else if !self.status.shows(name) {
+            let text = unknown_authorities(name);
+            tracing::warn!(definition = name, "{text}");
+            self.status.show(name.to_owned(), CHECK, true, text);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a definition has no conversion, or the one of its type, which names no operator.
+fn is_unset(stored: &CustomResourceDefinition, right: &CustomResourceConversion) -> bool {
+    let client = stored.spec.conversion.as_ref().and_then(|it| it.webhook.as_ref());
+    let Some(client) = client.and_then(|it| it.client_config.as_ref()) else { return true };
+    let of_type = |service: &ServiceReference| {
+        let path = right.webhook.as_ref().and_then(|it| it.client_config.as_ref());
+        let path = path.and_then(|it| it.service.as_ref()?.path.as_ref());
+        service.name == format!("{}-webhooks", stored.spec.names.plural)
+            && (&*service.namespace, service.path.as_ref()) == ("default", path)
+    };
+    client.ca_bundle.is_none() && client.service.as_ref().is_some_and(of_type)
+}
+
+/// Returns the text about a conversion without authorities.
+fn unknown_authorities(name: &str) -> String {
+    format!(
+        "the conversion of the definition {name:?} has no authorities, and API servers refuse the \
+         certificate of this operator unless their own machines trust it: add `ca.crt` to the \
+         mounted files, set `WebhookServer::ca_bundle`, or let another component write `caBundle`"
+    )
 }
 
 /// Returns the error about a definition that is not installed.

@@ -173,14 +173,15 @@ impl WebhookServer {
     ///
     /// The server listens at the URL's port (on the loopback interface for a host there) unless an
     /// address is set, shows a certificate that is made for the host at each start, and writes
-    /// configurations named `<name>-webhooks-by-url` with the operator's client; they are deleted
-    /// when it stops. After a process that was killed they stay, and refuse requests: its next run
-    /// takes them over, or
+    /// configurations named `<name>-webhooks-by-url-<host>-<port>` with the operator's client; they
+    /// are deleted when it stops. Processes at several URLs are all asked. After a process that was
+    /// killed they stay, and refuse requests: its next run takes them over, or
     /// `kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations` ends them.
-    /// Port 0 stands for a free one. For one process at a time.
+    /// Port 0 stands for a free one, which no next run finds.
     ///
     /// A conversion is one per definition: the former one is in the annotation
-    /// `windlass.dev/replaced-conversion` meanwhile, from which it is given back. When somebody,
+    /// `windlass.dev/replaced-conversion` meanwhile, from which it is given back. Among several
+    /// processes at URLs the one that started last has it. When somebody,
     /// such as the operator in the cluster, replaces it three times, the process leaves it alone:
     /// an error is logged, and readiness fails with the reason.
     pub fn url(mut self, url: impl Into<String>) -> Self {
@@ -274,8 +275,7 @@ impl WebhookServer {
         let source = self.source.as_ref();
         if source.is_some_and(|source| source.is_own()) {
             parts.roles.extend(roles::of(place, &options.service(), &self.webhooks));
-        } else if self.ca_bundle.is_some() || source.is_some_and(|source| source.has_authorities())
-        {
+        } else {
             parts.roles.extend(roles::of_conversions(place, &self.webhooks));
         }
         parts.ports.push((PORT_NAME, address.port()));
@@ -304,6 +304,9 @@ impl WebhookServer {
         let handler = self.webhooks.clone().build(environment)?;
         let objects = trusting_objects(&self.webhooks, &names.name);
         let cx = CertificateContext::new(client, &names.name, objects);
+        if !self.webhooks.conversions().is_empty() {
+            status.expect_looks(&names.installed);
+        }
         let Opened { listener, certificate, source, tls, outside } =
             self.open((&cx, names), status).await?;
         let certificate = certificate.as_deref();
@@ -394,6 +397,7 @@ impl WebhookServer {
                 .overlap(overlap),
             admission: AdmissionConfigurations::new((client, status), self.is_in_pod, overlap),
         };
+        let client = (client, status);
         repair::repair(&self.webhooks, &options, (certificate, repaired), kept, client).await;
     }
 }

@@ -2,12 +2,14 @@
 //! there while it runs.
 
 // DESIGN.md, 204: Outside of a cluster webhooks are asked at a URL while the operator runs
+// DESIGN.md, 229: A process at a URL has configurations under its URL
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use http::Uri;
+use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
@@ -20,8 +22,9 @@ use windlass_core::resource::{FullObject, Resource};
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::WebhookAccess;
 
-use super::admission::Admitting;
+use super::admission::{AdmissionConfigurations, Admitting};
 use super::definition::{Conversions, give_back};
+use super::precedence::ConfigurationWriter;
 use super::repair::{LoggedFaults, PERIOD, is_stopped_within, repair_conversions};
 use super::status::ServerStatus;
 use crate::certificates::ServingCertificate;
@@ -115,6 +118,8 @@ pub(super) struct OutsideConfigurations<'a> {
     /// Whether they stay when the operator stops, as they do in a cluster: then the API server is
     /// the test's own.
     stay: bool,
+    /// Start of this process, for those that stay: the replica that started last decides.
+    started: Mutex<Timestamp>,
 }
 
 impl<'a> OutsideConfigurations<'a> {
@@ -125,9 +130,13 @@ impl<'a> OutsideConfigurations<'a> {
         own: &Client,
     ) -> Self {
         let client = access.client.clone().unwrap_or_else(|| own.clone());
-        let options = options.outside(&access.url, &access.namespaces);
         let (written, stay) = (Mutex::default(), access.in_process.is_some());
-        Self { webhooks, options, client, written, stay }
+        let mut options = options.outside(&access.url, &access.namespaces);
+        if !stay {
+            options = options.alone();
+        }
+        let started = Mutex::new(client.environment().clock.wall());
+        Self { webhooks, options, client, written, stay, started }
     }
 
     /// Writes the configurations, reports the start, and keeps them until `stop`. A request that is
@@ -142,7 +151,7 @@ impl<'a> OutsideConfigurations<'a> {
         let written = async {
             if self.write(certificate, stop).await {
                 started();
-                self.keep((certificate, status), stop).await;
+                Box::pin(self.keep((certificate, status), stop)).await;
             }
         };
         let too_late = async {
@@ -192,8 +201,8 @@ impl<'a> OutsideConfigurations<'a> {
     async fn try_write(&self, certificate: Option<&ServingCertificate>) -> Result<(), Error> {
         let made = self.made(certificate)?;
         let name = self.options.configuration();
-        put(&self.client, &name, made.validating.as_ref()).await?;
-        put(&self.client, &name, made.mutating.as_ref()).await?;
+        self.put_first(&name, made.validating).await?;
+        self.put_first(&name, made.mutating).await?;
         if !self.stay {
             tracing::info!(
                 configuration = name,
@@ -203,6 +212,21 @@ impl<'a> OutsideConfigurations<'a> {
         Ok(())
     }
 
+    /// Writes a configuration at the start. One that stays names this process as its writer.
+    async fn put_first<K: Admitting>(&self, name: &str, right: Option<K>) -> Result<(), Error> {
+        let Some(mut right) = right else { return put::<K>(&self.client, name, None).await };
+        if !self.stay {
+            return put(&self.client, name, Some(&right)).await;
+        }
+        let stored = self.client.all::<K>().get_opt(name).await?;
+        let stored = stored.and_then(|mut stored| ConfigurationWriter::of(stored.meta()));
+        let this = ConfigurationWriter::this(right.entries(), *self.started.lock())?;
+        let this = this.after(stored.as_ref());
+        *self.started.lock() = this.started();
+        this.write(right.meta());
+        put(&self.client, name, Some(&right)).await
+    }
+
     /// Keeps configurations and conversions as they are to be, until the stop.
     async fn keep(
         &self,
@@ -210,7 +234,7 @@ impl<'a> OutsideConfigurations<'a> {
         stop: &CancellationToken,
     ) {
         tokio::join!(
-            self.keep_admission(certificate, stop),
+            self.keep_admission((certificate, status), stop),
             self.keep_conversions((certificate, status), stop)
         );
     }
@@ -218,16 +242,17 @@ impl<'a> OutsideConfigurations<'a> {
     /// Puts back configurations that others change or delete, until the stop.
     async fn keep_admission(
         &self,
-        certificate: Option<&ServingCertificate>,
+        (certificate, status): (Option<&ServingCertificate>, &ServerStatus),
         stop: &CancellationToken,
     ) {
-        let (client, name) = (&self.client, self.options.configuration());
+        let clock = &self.client.environment().clock;
+        let kept = AdmissionConfigurations::new((&self.client, status), true, Duration::ZERO);
+        let mut kept = kept.since(*self.started.lock());
         let mut faults = LoggedFaults::default();
-        while !is_stopped_within(PERIOD, &client.environment().clock, stop).await {
+        while !is_stopped_within(PERIOD, clock, stop).await {
             // Those of faulty webhooks were reported by `write`.
             let Ok(made) = self.made(certificate) else { continue };
-            let validating = put_back(client, &name, made.validating).await;
-            match put_back(client, &name, made.mutating).await.and(validating) {
+            match self.put_back_all(made, &mut kept).await {
                 Ok(()) => faults.ends("configurations"),
                 Err(error) if error.is_conflict() => {}
                 Err(error) if faults.begins("configurations", &error) => {
@@ -236,6 +261,34 @@ impl<'a> OutsideConfigurations<'a> {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Puts both configurations back. Replicas and versions of an operator share those that stay.
+    async fn put_back_all(
+        &self,
+        made: Configurations,
+        kept: &mut AdmissionConfigurations<'_>,
+    ) -> Result<(), Error> {
+        let (client, name) = (&self.client, self.options.configuration());
+        if !self.stay {
+            let validating = put_back(client, &name, made.validating).await;
+            return put_back(client, &name, made.mutating).await.and(validating);
+        }
+        let mut done = Ok(());
+        if let Some(right) = made.validating {
+            done = match client.all::<ValidatingWebhookConfiguration>().get_opt(&name).await? {
+                Some(_) => kept.validating(&name, right).await,
+                None => self.put_first(&name, Some(right)).await,
+            };
+        }
+        if let Some(right) = made.mutating {
+            let kept = match client.all::<MutatingWebhookConfiguration>().get_opt(&name).await? {
+                Some(_) => kept.mutating(&name, right).await,
+                None => self.put_first(&name, Some(right)).await,
+            };
+            done = kept.and(done);
+        }
+        done
     }
 
     /// Keeps the conversions in the definitions of own kinds, which may be installed later, until
@@ -250,7 +303,7 @@ impl<'a> OutsideConfigurations<'a> {
                 self.written.lock().clone_from(&made.conversions);
                 // Those of a test's own server stay, and so there is nothing to give back.
                 let mut conversions = Conversions::new(&self.client, status, !self.stay);
-                let client = (&self.client, stop);
+                let client = (&self.client, status, stop);
                 repair_conversions(&made.conversions, &mut conversions, client).await;
             }
             // Those of faulty webhooks were reported by `write`.

@@ -2,6 +2,7 @@
 //! different moments, and each shows what it has read.
 
 // DESIGN.md, 309: Authorities that other replicas wrote are kept until all have read the same
+// DESIGN.md, 243: No clock of a node ends the trust in an authority at once
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use k8s_openapi::ByteString;
 use tokio::time::Instant;
 use windlass_core::clock::Clock;
 
-use crate::certificates::{MOST_TRUSTED, TWO_READINGS, certificates, validity};
+use crate::certificates::{MOST_TRUSTED, TWO_READINGS, certificates};
 
 /// The authorities in one object, each with the time until which it stays there unwanted.
 #[derive(Debug, Default)]
@@ -18,8 +19,9 @@ pub(super) struct StoredAuthorities(BTreeMap<String, Instant>);
 
 impl StoredAuthorities {
     /// Returns the authorities that are to be in the object: those of this process, and others that
-    /// are there for less than `limit` and have not ended. One that this process does not want any
-    /// more stays for two readings, since others may show what it signed.
+    /// are there for less than `limit`, whether or not they have ended by the clock of this node,
+    /// which may be wrong. One that this process does not want any more stays for two readings,
+    /// since others may show what it signed.
     pub(super) fn join(
         &mut self,
         own: Option<&ByteString>,
@@ -40,7 +42,7 @@ impl StoredAuthorities {
         (own, found): (&str, &str),
         (limit, clock): (Duration, &Clock),
     ) -> Option<String> {
-        let (now, wall) = (clock.now(), clock.wall());
+        let now = clock.now();
         let own: Vec<_> = certificates(own).collect();
         // An object has few: more than a process could have written are removed.
         let found: Vec<_> = certificates(found).take(4 * MOST_TRUSTED).collect();
@@ -52,10 +54,8 @@ impl StoredAuthorities {
             }
         }
         let is_recent = |one: &String| self.0.get(one).is_some_and(|until| now < *until);
-        let is_valid = |one: &String| validity(one).is_some_and(|one| one.not_after > wall);
         let others = found.iter().filter(|one| !own.contains(one));
-        let others = others.filter(|one| is_recent(one) && is_valid(one));
-        let others: Vec<_> = others.take(MOST_TRUSTED).collect();
+        let others: Vec<_> = others.filter(|one| is_recent(one)).take(MOST_TRUSTED).collect();
         let is_right = own.iter().all(|one| found.contains(one))
             && found.iter().all(|one| own.contains(one) || others.contains(&one));
         (!is_right).then(|| own.iter().chain(others).map(String::as_str).collect())

@@ -7,6 +7,7 @@
 //! within a minute they are nobody's any more, and are replaced.
 
 // DESIGN.md, 307: The replica that started last decides about the webhooks of its operator
+// DESIGN.md, 244: A start that finds its webhooks right is their last start
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -85,6 +86,31 @@ impl ConfigurationWriter {
         let same = stored.filter(|stored| stored.has_webhooks_of(&self));
         let started = same.map_or(self.started, |stored| self.started.max(stored.started));
         Self { started, ..self }
+    }
+
+    /// Returns the writer with the start of this process if that is later, and with an answer if
+    /// another process asks; `None` when the annotation is right. A start that found the right
+    /// webhooks decides like one that wrote them.
+    pub(super) fn renewed(self, this: &Self, now: Timestamp) -> Option<Self> {
+        let is_asked = self.is_asked();
+        if !is_asked && this.started <= self.started {
+            return None;
+        }
+        let new = Self { started: self.started.max(this.started), ..self };
+        Some(if is_asked { new.answer(now) } else { new })
+    }
+
+    /// Returns this process as one that started after a writer of other webhooks.
+    pub(super) fn after(self, other: Option<&Self>) -> Self {
+        let other = other.filter(|other| !other.has_webhooks_of(&self));
+        let started =
+            other.map_or(self.started, |other| self.started.max(other.started.saturating_add(1)));
+        Self { started, ..self }
+    }
+
+    /// Returns the start of the process.
+    pub(super) fn started(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.started).unwrap_or_default()
     }
 
     /// Whether another process asks for one with these webhooks.
@@ -205,6 +231,26 @@ mod tests {
         assert_eq!(late.clone().no_earlier_than(Some(&early)), late);
         assert_eq!(early.clone().no_earlier_than(Some(&writer("b", 9))), early);
         assert_eq!(early.clone().no_earlier_than(None), early);
+    }
+
+    #[test]
+    fn an_annotation_is_renewed_by_a_later_start_and_by_an_answer_alone() {
+        let now = Timestamp::from_millisecond(50).unwrap();
+        let stored = writer("a", 5);
+        assert_eq!(stored.clone().renewed(&writer("a", 5), now), None);
+        assert_eq!(stored.clone().renewed(&writer("a", 4), now), None);
+        assert_eq!(stored.clone().renewed(&writer("a", 6), now), Some(writer("a", 6)));
+        let asked = stored.clone().ask(now);
+        assert_eq!(asked.renewed(&writer("a", 4), now), Some(stored.answer(now)));
+    }
+
+    #[test]
+    fn a_process_that_replaces_other_webhooks_at_its_start_started_after_their_writer() {
+        let (this, other) = (writer("a", 5), writer("b", 5));
+        let after = this.clone().after(Some(&other));
+        assert!(after.precedes(&other) && after.started == 6);
+        assert_eq!(this.clone().after(Some(&writer("a", 9))), this);
+        assert_eq!(this.clone().after(None), this);
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,6 +13,7 @@ use windlass_core::clock::Clock;
 
 use super::admission::AdmissionConfigurations;
 use super::definition::Conversions;
+use super::status::{ConversionLook, ServerStatus};
 use crate::certificates::ServingCertificate;
 use crate::configuration::ConfigurationOptions;
 use crate::webhooks::Webhooks;
@@ -64,12 +65,14 @@ pub(super) async fn repair(
     options: &ConfigurationOptions,
     (certificate, repaired): (&ServingCertificate, Repaired),
     mut kept: KeptObjects<'_>,
-    client: &Client,
+    (client, status): (&Client, &ServerStatus),
 ) {
     let name = options.service();
     let mut faults = LoggedFaults::default();
     let mut looks = 0;
     loop {
+        // Without a look the installation would end each pause.
+        let mut is_late = true;
         // The definitions may be installed or replaced by the leader, which starts at the same
         // time.
         let is_early = looks < EARLY && !webhooks.conversions().is_empty();
@@ -77,10 +80,15 @@ pub(super) async fn repair(
         let mut pause = if is_early { AGAIN } else { PERIOD };
         let options = match certificate.authorities() {
             Some(authorities) => Some(options.clone().ca_bundle(authorities)),
-            None => Some(options.clone()).filter(ConfigurationOptions::has_authorities),
+            // Own certificates have authorities soon; others that are shown may stay without.
+            None => Some(options.clone()).filter(|it| {
+                it.has_authorities() || repaired == Repaired::Conversions && certificate.is_shown()
+            }),
         };
         if let Some(options) = options {
-            match pass(webhooks, (&options, repaired), &mut kept).await {
+            let look = status.look();
+            is_late = look.is_late;
+            match pass(webhooks, (&options, repaired), &mut kept, look).await {
                 Ok(()) => faults.ends(&name),
                 // Another replica wrote the same, or somebody changed it again: the next look sees
                 // it.
@@ -96,6 +104,7 @@ pub(super) async fn repair(
         tokio::select! {
             biased;
             () = certificate.authorities_changed() => {}
+            () = status.installed_after(is_late) => {}
             () = client.environment().clock.sleep(pause) => {}
         }
     }
@@ -106,14 +115,18 @@ async fn pass(
     webhooks: &Webhooks,
     (options, repaired): (&ConfigurationOptions, Repaired),
     kept: &mut KeptObjects<'_>,
+    mut look: ConversionLook<'_>,
 ) -> Result<(), Error> {
     let name = options.service();
     let made = webhooks.configurations(options)?;
     // One that is missing does not hold up the others.
     let mut done = Ok(());
     for (name, right) in &made.conversions {
-        done = kept.conversions.look(name, right).await.and(done);
+        let looked = kept.conversions.look(name, right).await;
+        look.note(&looked);
+        done = looked.and(done);
     }
+    look.end();
     if repaired == Repaired::Conversions {
         return done;
     }
@@ -143,18 +156,22 @@ pub(super) async fn is_stopped_within(
 pub(super) async fn repair_conversions(
     right: &BTreeMap<String, CustomResourceConversion>,
     conversions: &mut Conversions<'_>,
-    (client, stop): (&Client, &CancellationToken),
+    (client, status, stop): (&Client, &ServerStatus, &CancellationToken),
 ) {
     let mut faults = LoggedFaults::default();
     let mut looks = 0;
     loop {
         let mut pause = if looks < EARLY { AGAIN } else { PERIOD };
         looks += 1;
+        let mut look = status.look();
+        let is_late = look.is_late;
         for (name, right) in right {
             if stop.is_cancelled() {
                 return;
             }
-            match conversions.look(name, right).await {
+            let looked = conversions.look(name, right).await;
+            look.note(&looked);
+            match looked {
                 Ok(()) => faults.ends(name),
                 Err(error) if error.is_conflict() => {}
                 Err(error) => {
@@ -165,8 +182,16 @@ pub(super) async fn repair_conversions(
                 }
             }
         }
-        if is_stopped_within(pause, &client.environment().clock, stop).await {
-            return;
+        look.end();
+        if conversions.waits() {
+            // Requests of other versions fail until it is given back and taken.
+            pause = AGAIN;
+        }
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = status.installed_after(is_late) => {}
+            () = client.environment().clock.sleep(pause) => {}
         }
     }
 }

@@ -10,7 +10,7 @@ use syn::{DeriveInput, Type};
 use super::{READ, at, implement};
 use crate::controller::attrs::ControllerAttrs;
 use crate::controller::comparisons::{self, EarlierKinds, TypeComparisons};
-use crate::controller::grants::{GrantTarget, VERBS};
+use crate::controller::grants::{GrantTarget, VERBS, verbs_text};
 use crate::controller::object_names;
 use crate::keys::same_tokens;
 
@@ -94,6 +94,7 @@ fn granted(
         if sub.is_some() && marker.is_none() {
             continue;
         }
+        let (mut groups, mut impls) = (Vec::<VerbGroup<'_>>::new(), TokenStream::new());
         for verb in &grant.verbs {
             let name = verb.value.as_str();
             let same = seen.iter().filter(|(verb, of, _)| *verb == name && *of == sub);
@@ -106,16 +107,45 @@ fn granted(
             if is_read {
                 before.extend(cached);
             }
-            let before = EarlierKinds { kinds: &before, graph: is_read };
-            let fault = format!("`{name}` is granted on it already");
-            output.extend(comparisons.only(kind, &before, &fault));
-            let target = target(comparisons.apart(kind, &before), kind.span(), marker, krate);
+            let earlier = EarlierKinds { kinds: &before, graph: is_read };
+            let target = target(comparisons.apart(kind, &earlier), kind.span(), marker, krate);
             let verb = verb_type(krate, name);
             let bound = quote_spanned!(at(kind.span())=> #krate::rbac::Can<#verb, #target>);
-            output.extend(implement(input, &bound));
+            impls.extend(implement(input, &bound));
+            VerbGroup::add(&mut groups, name, before, is_read);
         }
+        output.extend(groups.iter().map(|group| group.check(kind, comparisons)));
+        output.extend(impls);
     }
     output
+}
+
+/// Verbs of one grant that are compared with the same kinds: one error names all of them.
+struct VerbGroup<'a> {
+    verbs: Vec<&'a str>,
+    before: Vec<&'a Type>,
+    graph: bool,
+}
+
+impl<'a> VerbGroup<'a> {
+    fn add(groups: &mut Vec<Self>, verb: &'a str, before: Vec<&'a Type>, graph: bool) {
+        let is_same = |group: &&mut Self| {
+            group.graph == graph
+                && group.before.len() == before.len()
+                && group.before.iter().zip(&before).all(|(one, other)| same_tokens(*one, *other))
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.verbs.push(verb),
+            None => groups.push(Self { verbs: vec![verb], before, graph }),
+        }
+    }
+
+    /// Returns the check that none of the kinds before is the same.
+    fn check(&self, kind: &Type, comparisons: &TypeComparisons<'_>) -> TokenStream {
+        let are = if self.verbs.len() == 1 { "is" } else { "are" };
+        let fault = format!("{} {are} granted on it already", verbs_text(&self.verbs));
+        comparisons.only(kind, &EarlierKinds { kinds: &self.before, graph: self.graph }, &fault)
+    }
 }
 
 /// Returns the type on which a verb is granted: the kind, or a subresource of it.

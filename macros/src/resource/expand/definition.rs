@@ -70,7 +70,10 @@ pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
     };
     let definition = quote! {
         #[allow(unused_imports)]
-        use #p::{AlwaysThere as _, schema::{NoSchemaInside as _, NoSchemaItself as _, Probe as _}};
+        use #p::{
+            AlwaysThere as _, NeverWritten as _,
+            schema::{NoSchemaInside as _, NoSchemaItself as _, Probe as _},
+        };
         #walk_traits
     };
     let arguments = quote! {
@@ -143,7 +146,7 @@ fn field(field: &RootField) -> TokenStream {
     let json = &field.json.value;
     let at_type = private_at(at(ty.span()));
     // As in `#[derive(Schema)]`: Kubernetes types need no attribute here either.
-    let shape = crate::schema::asked(ty, schema_at, "shape");
+    let shape = crate::schema::asked_of_root(ty, schema_at);
     let schema = match field.default_path() {
         Some(default) => {
             let skip = field.skip_if.as_ref();
@@ -154,7 +157,7 @@ fn field(field: &RootField) -> TokenStream {
     };
     let in_part = some(field.status().map(|inner| {
         let missing = missing(inner);
-        quote_spanned!(at(ty.span())=> || #at_type::reads_in_part::<#inner>(#missing))
+        quote_spanned!(at(ty.span())=> || #at_type::path::TypeOf::<#inner>::new().reads_in_part(#missing))
     }));
     let (doc, in_part) = (
         (!matches!(doc, Doc::Text(text) if text.is_empty())).then(|| quote!(doc: #doc,)),

@@ -75,7 +75,10 @@ pub(super) fn deserialize(model: &ResourceModel) -> TokenStream {
         let read = match field.status() {
             Some(inner) => {
                 let missing = missing(inner);
-                quote_spanned!(here=> #p::read_status(&mut __map, #json, &mut #slot, #missing)?)
+                quote_spanned! {here=>
+                    #p::path::TypeOf::<#inner>::new()
+                        .read_status(&mut __map, #json, &mut #slot, #missing)?
+                }
             }
             None => quote_spanned! {here=>
                 #p::path::TypeOf::<#ty>::new().read_field(&mut __map, #json, &mut #slot)?

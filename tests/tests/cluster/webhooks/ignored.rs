@@ -2,6 +2,7 @@
 //! with `Fail` it is refused.
 
 use windlass::Error;
+use windlass::resource::ResourceExt;
 
 use super::*;
 
@@ -53,9 +54,11 @@ async fn a_write_goes_through_while_a_handler_that_fails_open_hangs_panics_or_is
     }
 
     // The configuration stays, as after a process that was killed.
-    let configuration = format!("{name}-webhooks-by-url");
+    let prefix = format!("{name}-webhooks-by-url-localhost-");
     let api = admin.all::<ValidatingWebhookConfiguration>();
-    let mut left = api.get(&configuration).await.unwrap();
+    let stored = api.list().await.unwrap().items.into_iter();
+    let mut left = stored.into_iter().find(|it| it.name().starts_with(&prefix)).unwrap();
+    let configuration = left.name().to_owned();
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
     left.metadata.resource_version = None;

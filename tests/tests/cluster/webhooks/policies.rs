@@ -105,13 +105,18 @@ async fn rules_of_cel_about_kinds_of_others_hold_without_a_webhook() {
     let cluster = TestCluster::start().await;
     let (client, namespace) = (cluster.client(), cluster.namespace().to_owned());
     let name = format!("rules-{namespace}");
-    assert_eq!(stored(&client, &name, "-outside").await, 0);
+    // On a real API server, which others use, the operator is asked about its namespace alone.
+    let suffix = match cluster.is_embedded() {
+        true => "-outside".to_owned(),
+        false => format!("-outside-{namespace}"),
+    };
+    assert_eq!(stored(&client, &name, &suffix).await, 0);
     let manager = Manager::new(cluster.client()).name(&name).runnable(policies(&namespace));
     let running = cluster.spawn(manager);
     running.settled().await;
     let refused = until_judged(&client, &namespace).await;
     let wanted = format!(
-        "ValidatingAdmissionPolicy '{name}-few-outside' with binding '{name}-few-outside' denied \
+        "ValidatingAdmissionPolicy '{name}-few{suffix}' with binding '{name}-few{suffix}' denied \
          request: at most 5 replicas"
     );
     assert!(text(&refused).contains(&wanted), "{refused:?}");
@@ -131,7 +136,7 @@ async fn rules_of_cel_about_kinds_of_others_hold_without_a_webhook() {
     assert!(text(&failed).contains("no such key: checked"), "{failed:?}");
 
     assert_eq!(running.stop().await, Exit::Drained);
-    let left = stored(&client, &name, "-outside").await;
+    let left = stored(&client, &name, &suffix).await;
     // Those of a test's own server stay, as they do in a cluster.
     assert_eq!(left, if cluster.is_embedded() { 4 } else { 0 });
 }

@@ -1,6 +1,7 @@
 //! Webhooks of operators outside of a cluster: in a test, or at a URL.
 
 use windlass::Error;
+use windlass::resource::ResourceExt;
 use windlass::testing::RunningOperator;
 
 use super::*;
@@ -30,9 +31,26 @@ async fn create(cluster: &TestCluster, map: ConfigMap) -> Result<ConfigMap, Erro
 /// Returns the number of configurations of an operator outside of the cluster.
 async fn configured(cluster: &TestCluster, name: &str) -> usize {
     let client = cluster.client();
-    let validating = client.all::<ValidatingWebhookConfiguration>().get_opt(name).await.unwrap();
-    let mutating = client.all::<MutatingWebhookConfiguration>().get_opt(name).await.unwrap();
-    usize::from(validating.is_some()) + usize::from(mutating.is_some())
+    let prefix = format!("{name}-webhooks-by-url");
+    // A real API server is shared with other tests, whose operators may have the same name.
+    let suffix = format!(".{}.example", cluster.namespace());
+    let mutating = client.all::<MutatingWebhookConfiguration>().list().await.unwrap().items;
+    let mutating = mutating.iter().filter(|it| {
+        let entry = it.webhooks.as_ref().and_then(|all| all.first());
+        it.name().starts_with(&prefix) && entry.is_some_and(|it| it.name.ends_with(&suffix))
+    });
+    mutating.count() + judging(cluster, &prefix).await.len()
+}
+
+/// Returns the validating configurations of an operator outside of the cluster.
+async fn judging(cluster: &TestCluster, prefix: &str) -> Vec<ValidatingWebhookConfiguration> {
+    let all = cluster.client().all::<ValidatingWebhookConfiguration>().list().await.unwrap().items;
+    let suffix = format!(".{}.example", cluster.namespace());
+    let of_operator = all.into_iter().filter(|it| {
+        let entry = it.webhooks.as_ref().and_then(|all| all.first());
+        it.name().starts_with(prefix) && entry.is_some_and(|it| it.name.ends_with(&suffix))
+    });
+    of_operator.collect()
 }
 
 #[tokio::test]
@@ -52,7 +70,7 @@ async fn the_webhooks_of_an_operator_in_a_test_are_asked_without_a_setting() {
     let away = create(&cluster, config_map("away")).await;
     match cluster.is_embedded() {
         true => assert!(format!("{:?}", away.unwrap_err()).contains("failed calling webhook")),
-        false => assert_eq!(configured(&cluster, "shop-webhooks-by-url").await, 0),
+        false => assert_eq!(configured(&cluster, "shop").await, 0),
     }
 }
 
@@ -84,6 +102,44 @@ async fn another_replica_answers_when_one_stops() {
     assert!(text.contains("connection refused"), "{text}");
 }
 
+/// Sockets need real time: the clock is not paused.
+#[tokio::test]
+async fn the_one_of_two_replicas_that_stops_leaves_the_configurations_of_the_other() {
+    let cluster = TestCluster::start().await;
+    let (first, second) = (cluster.spawn(operator(&cluster)), cluster.spawn(operator(&cluster)));
+    first.settled().await;
+    second.settled().await;
+    let shared = if cluster.is_embedded() { 2 } else { 4 };
+    assert_eq!(configured(&cluster, "shop").await, shared);
+    assert_eq!(first.stop().await, Exit::Drained);
+    assert_eq!(configured(&cluster, "shop").await, 2);
+    eventually("the other replica is asked", async || {
+        let refused = create(&cluster, map("bad", "invalid")).await;
+        refused.is_err_and(|error| error.code() == Some(422))
+    })
+    .await;
+    assert_eq!(second.stop().await, Exit::Drained);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_operators_of_one_name_in_a_test_the_one_that_started_last_is_asked() {
+    let cluster = TestCluster::builder().embedded().start().await;
+    let first = cluster.spawn(operator(&cluster));
+    first.settled().await;
+    let others = Webhooks::new().validating_at("/other", Rules, WebhookRegistration::new());
+    let second = Manager::new(cluster.client()).name("shop");
+    let second = cluster.spawn(second.runnable(WebhookServer::new(others)));
+    second.settled().await;
+    let api = cluster.client().all::<ValidatingWebhookConfiguration>();
+    let stored = async || api.get("shop-webhooks-by-url").await.unwrap();
+    let written = stored().await;
+    let url = written.webhooks.unwrap().remove(0).client_config.url.unwrap();
+    assert!(url.ends_with("/other"), "{url}");
+    cluster.client().environment().clock.sleep(Duration::from_secs(200)).await;
+    let version = stored().await.metadata.resource_version;
+    assert_eq!(version, written.metadata.resource_version, "they do not replace each other's");
+}
+
 #[tokio::test]
 async fn an_operator_at_a_url_is_asked_over_tls_until_it_stops() {
     let cluster = TestCluster::start().await;
@@ -93,10 +149,9 @@ async fn an_operator_at_a_url_is_asked_over_tls_until_it_stops() {
     let running = manager.quiet().without_signals().start();
     eventually("the operator is ready", async || running.readiness().is_ready()).await;
     until_asked(&cluster).await;
-    let name = format!("{name}-webhooks-by-url");
     assert_eq!(configured(&cluster, &name).await, 2);
-    let api = cluster.client().all::<ValidatingWebhookConfiguration>();
-    let hook = api.get(&name).await.unwrap().webhooks.unwrap().remove(0);
+    let stored = judging(&cluster, &format!("{name}-webhooks-by-url-localhost-")).await.remove(0);
+    let hook = stored.webhooks.unwrap().remove(0);
     let url = hook.client_config.url.unwrap();
     assert!(url.starts_with("https://localhost:") && !url.contains(":0/"), "{url}");
 

@@ -11,7 +11,7 @@ use crate::library::number;
 use crate::library::timestamp::Timestamp;
 use crate::schema::MAX_DEPTH;
 
-/// Most steps of making the text of a value.
+/// Maximum number of steps of `display`.
 const MAX_STEPS: u64 = 4_000_000;
 /// Steps for each part of a value that the text of the value shows.
 const PART: u64 = 4;
@@ -41,15 +41,15 @@ fn convert<'a>(
     body: fn(&Value<'a>) -> Converted<'a>,
 ) -> Result<Value<'a>, EvalError> {
     let value = call.take(0);
-    if !is_for(call.overload, &value) {
+    if !overload_accepts(call.overload, &value) {
         let from = value.type_name();
         return Err(EvalError::new(format!("no such overload: {}({from})", call.function)));
     }
     if value.type_name() == target {
         return Ok(value);
     }
-    // A text without a declared type costs 1, whatever the length; the text is a part of some
-    // errors.
+    // CEL's cost of a conversion without a declared type is 1 for any length, but the work grows
+    // with the length, and some errors repeat the text.
     match &value {
         Value::String(text) => call.work.copy(text.len())?,
         Value::Bytes(bytes) => call.work.copy(bytes.len())?,
@@ -60,8 +60,8 @@ fn convert<'a>(
     }
     let from = value.type_name();
     Err(EvalError::new(match value {
-        // The type can be converted, this value cannot; of `duration(int)` the server has no more
-        // than the declaration.
+        // The type can be converted, this value cannot; the server declares
+        // `duration(int)` but does not implement it.
         Value::String(_) | Value::Bytes(_) => {
             format!("type conversion error from '{from}' to '{target}'")
         }
@@ -72,9 +72,10 @@ fn convert<'a>(
     }))
 }
 
-/// Whether the overload that the types have chosen takes the value. The value of an optional
-/// `oldSelf` has no schema, and so the parts may have other types than those that are declared.
-fn is_for(overload: Option<&str>, value: &Value<'_>) -> bool {
+/// Whether the overload that the type checker chose accepts the type of the value. The value of an
+/// optional `oldSelf` has no schema, and so the parts may have other types than those that are
+/// declared.
+fn overload_accepts(overload: Option<&str>, value: &Value<'_>) -> bool {
     let from = match value {
         Value::Bool(_) => "bool",
         Value::Int(_) => "int64",
@@ -180,11 +181,29 @@ pub fn display(value: &Value<'_>) -> String {
     display_at(value, 0, &WorkBudget::new(MAX_STEPS))
 }
 
-/// The text of a value; the end of the evaluation if that takes more steps than are left.
+/// Returns the text of a value; an error if that takes more steps than are left.
 pub(crate) fn display_within(value: &Value<'_>, work: &WorkBudget) -> Result<String, EvalError> {
     let text = display_at(value, 0, work);
     work.copy(text.len())?;
-    Ok(text)
+    // After a refusal the text is a short `...`, for which the remaining steps always suffice.
+    if work.was_exceeded() { Err(EvalError::CostLimitExceeded) } else { Ok(text) }
+}
+
+/// Joins the texts of items or entries. `...` stands for those for which no steps are left.
+fn parts<T>(
+    all: impl Iterator<Item = T>,
+    work: &WorkBudget,
+    display: impl Fn(T) -> String,
+) -> String {
+    let mut texts = Vec::new();
+    for one in all {
+        if work.left() == 0 {
+            texts.push("...".to_owned());
+            break;
+        }
+        texts.push(display(one));
+    }
+    texts.join(", ")
 }
 
 fn display_at(value: &Value<'_>, depth: usize, work: &WorkBudget) -> String {
@@ -201,24 +220,17 @@ fn display_at(value: &Value<'_>, depth: usize, work: &WorkBudget) -> String {
         Value::Bytes(bytes) if work.copy(bytes.len()).is_err() => "...".to_owned(),
         Value::Bytes(bytes) => format!("{bytes:?}").replace(',', ""),
         Value::List(list) => {
-            let items: Vec<String> = list
-                .iter()
-                .take_while(|_| work.left() > 0)
-                .map(|item| item.map_or_else(|error| error.to_string(), |item| display(&item)))
-                .collect();
-            format!("[{}]", items.join(", "))
+            let item = |item: Result<Value<'_>, EvalError>| {
+                item.map_or_else(|error| error.to_string(), |item| display(&item))
+            };
+            format!("[{}]", parts(list.iter(), work, item))
         }
         Value::Map(map) => {
             let entry = |key: &Value<'_>, value: Option<Value<'_>>| {
                 format!("{}: {}", display(key), value.as_ref().map(&display).unwrap_or_default())
             };
-            let entries: Vec<String> = map
-                .keys()
-                .iter()
-                .take_while(|_| work.left() > 0)
-                .map(|key| entry(key, map.find(key).ok().flatten()))
-                .collect();
-            format!("{{{}}}", entries.join(", "))
+            let entry = |key: &Value<'_>| entry(key, map.find(key).ok().flatten());
+            format!("{{{}}}", parts(map.keys().iter(), work, entry))
         }
         Value::Timestamp(time) => time.to_rfc3339(),
         Value::Duration(duration) => duration.to_cel_string(),
@@ -226,5 +238,28 @@ fn display_at(value: &Value<'_>, depth: usize, work: &WorkBudget) -> String {
         Value::Optional(Some(content)) => format!("optional({})", display(content)),
         Value::Optional(None) => "optional.none()".to_owned(),
         Value::Opaque(value) => format!("{value:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_takes_more_steps_than_are_left_is_an_error_and_not_a_short_text() {
+        let text = Value::text("x".repeat(80));
+        for steps in 0..24 {
+            let shown = display_within(&text, &WorkBudget::new(steps));
+            assert_eq!(shown, Err(EvalError::CostLimitExceeded), "{steps} steps");
+        }
+        // 4 for the value, 10 for reading the text, 10 for the copy.
+        assert_eq!(display_within(&text, &WorkBudget::new(24)), Ok("x".repeat(80)));
+    }
+
+    #[test]
+    fn a_list_whose_steps_end_between_two_items_shows_that_items_are_missing() {
+        let list = Value::list((0..3).map(Value::Int).collect());
+        assert_eq!(display_at(&list, 0, &WorkBudget::new(8)), "[0, ...]");
+        assert_eq!(display_at(&list, 0, &WorkBudget::new(16)), "[0, 1, 2]");
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn lookup(name: &str) -> Option<Function> {
             let ip = Ip::parse(&text).map_err(EvalError::new)?;
             Ok(Value::Bool(ip.to_string() == *text))
         },
-        "family" => |call| Ok(Value::Int(receiver::<Ip>(call, 0)?.family())),
+        "family" => |call| Ok(Value::Int(argument::<Ip>(call, 0)?.family())),
         "isUnspecified" => |call| test(call, Ip::is_unspecified),
         "isLoopback" => |call| test(call, Ip::is_loopback),
         "isLinkLocalMulticast" => |call| test(call, Ip::is_link_local_multicast),
@@ -34,21 +34,21 @@ pub(super) fn lookup(name: &str) -> Option<Function> {
         "isCIDR" => |call| Ok(Value::Bool(Cidr::parse(&call.text(0)?).is_ok())),
         "containsIP" => contains_ip,
         "containsCIDR" => contains_cidr,
-        "masked" => |call| Ok(Value::Opaque(Arc::new(receiver::<Cidr>(call, 0)?.masked()))),
-        "prefixLength" => |call| Ok(Value::Int(receiver::<Cidr>(call, 0)?.prefix_length())),
+        "masked" => |call| Ok(Value::Opaque(Arc::new(argument::<Cidr>(call, 0)?.masked()))),
+        "prefixLength" => |call| Ok(Value::Int(argument::<Cidr>(call, 0)?.prefix_length())),
         _ => return None,
     })
 }
 
-/// The text of an address or a network, for `string`.
+/// Returns the text that `string(…)` gives for an address or a network; `None` for other values.
 pub(super) fn to_text(value: &dyn Opaque) -> Option<String> {
     let any = value.as_any();
     let ip = any.downcast_ref::<Ip>().map(Ip::to_string);
     ip.or_else(|| any.downcast_ref::<Cidr>().map(Cidr::to_string))
 }
 
-/// An address or a network among the arguments.
-fn receiver<T: Copy + 'static>(call: &CallArgs<'_, '_>, index: usize) -> Result<T, EvalError> {
+/// Returns the argument at `index` as an address or a network.
+fn argument<T: Copy + 'static>(call: &CallArgs<'_, '_>, index: usize) -> Result<T, EvalError> {
     match call.args.get(index) {
         Some(Value::Opaque(value)) => value.as_any().downcast_ref::<T>().copied(),
         _ => None,
@@ -57,33 +57,34 @@ fn receiver<T: Copy + 'static>(call: &CallArgs<'_, '_>, index: usize) -> Result<
 }
 
 fn test<'a>(call: &CallArgs<'_, 'a>, is: fn(Ip) -> bool) -> Evaluated<'a> {
-    Ok(Value::Bool(is(receiver(call, 0)?)))
+    Ok(Value::Bool(is(argument(call, 0)?)))
 }
 
-/// The address of a text, or that of a network.
+/// Parses a text as an address, or returns the address of a network.
 fn ip<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
     let ip = match call.args.first() {
         Some(Value::String(text)) => Ip::parse(text).map_err(EvalError::new)?,
-        _ => receiver::<Cidr>(call, 0)?.ip(),
+        _ => argument::<Cidr>(call, 0)?.ip(),
     };
     Ok(Value::Opaque(Arc::new(ip)))
 }
 
 fn contains_ip<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    let cidr: Cidr = receiver(call, 0)?;
+    let cidr: Cidr = argument(call, 0)?;
     let ip = match call.args.get(1) {
-        // The library drops the error of the address.
+        // Kubernetes answers a text that is no address with `no such overload`, and drops the
+        // error of the parser.
         Some(Value::String(text)) => Ip::parse(text).map_err(|_| EvalError::no_such_overload())?,
-        _ => receiver(call, 1)?,
+        _ => argument(call, 1)?,
     };
     Ok(Value::Bool(cidr.contains_ip(ip)))
 }
 
 fn contains_cidr<'a>(call: &mut CallArgs<'_, 'a>) -> Evaluated<'a> {
-    let cidr: Cidr = receiver(call, 0)?;
+    let cidr: Cidr = argument(call, 0)?;
     let other = match call.args.get(1) {
         Some(Value::String(text)) => Cidr::parse(text).map_err(EvalError::new)?,
-        _ => receiver(call, 1)?,
+        _ => argument(call, 1)?,
     };
     Ok(Value::Bool(cidr.contains_cidr(other)))
 }

@@ -17,13 +17,14 @@ async fn dry_run_and_field_validation_go_with_each_write() {
     ] {
         write.dry_run().field_validation(strict).await.unwrap();
     }
+    assert_eq!(echo.lines().len(), 4);
     for line in echo.lines() {
         assert!(line.contains("?dryRun=All&fieldValidation=Strict"), "{line}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_fourth_patch_is_an_apply() {
+async fn patch_apply_sends_an_apply() {
     let echo = Echo::with([(200, stored())]);
     let api = client(&echo).namespace::<ConfigMap>("shop");
     let intent = json!({ "data": { "a": "b" }, "status": { "x": 1 } });
@@ -40,18 +41,18 @@ async fn the_fourth_patch_is_an_apply() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_may_have_a_time_of_its_own() {
+async fn a_call_may_have_its_own_timeout() {
     let echo = Echo::with([(200, stored())]);
     let api = client(&echo).namespace::<ConfigMap>("shop");
     let time = std::time::Duration::from_secs(3);
     let home = configmap("home", "7");
-    let asked = |draft: &Draft| draft.finish().unwrap().timeout;
+    let timeout_of = |draft: &Draft| draft.finish().unwrap().timeout;
     let draft = {
         let mut draft = Draft::named(&api.target, Verb::Get, "home");
         draft.set_timeout(time);
         draft
     };
-    assert_eq!(asked(&draft), Some(time));
+    assert_eq!(timeout_of(&draft), Some(time));
     api.get("home").timeout(time).await.unwrap();
     api.replace(&home).timeout(time).await.unwrap();
     assert!(echo.lines().iter().all(|line| line.contains("timeout=3s")), "{:?}", echo.lines());
@@ -76,6 +77,7 @@ fn no_debug_output_shows_what_is_written() {
         format!("{:?}", api.subresource::<Value>("home", "status").create(&body)),
     ];
     for text in texts {
+        // `can` as a list of bytes, the derived `Debug` of a `Vec<u8>`.
         assert!(!text.contains("canary") && !text.contains("99, 97, 110"), "{text}");
         assert!(text.contains("bytes"), "{text}");
     }

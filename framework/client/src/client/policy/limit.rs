@@ -1,8 +1,9 @@
 //! Client-side rate limits.
 //!
-//! Off unless a client is given a limiter: API servers have priority and fairness, which know more.
-//! An attempt waits for a permit before sending; watches need none. Permits are granted in the
-//! order of the requests for them.
+//! A client has no limit by default: API Priority and Fairness limits requests with knowledge of
+//! the server's load. An attempt waits for a permit before sending; watches need none. Permits are
+//! granted in the order of the requests for them, but the next caller takes a permit that a
+//! cancelled waiter returned.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,13 +25,13 @@ pub type Permit<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a
 ///
 /// Waits of requests are recorded in `rest_client_rate_limiter_duration_seconds`.
 pub trait RequestLimiter: fmt::Debug + Send + Sync + 'static {
-    /// Takes a permit if one is available now; returns whether it did.
+    /// Takes a permit if one is available now; returns whether a permit was taken.
     fn try_accept(&self) -> bool;
 
     /// Waits for a permit.
     ///
     /// # Errors
-    /// At once, without taking a permit, when none can be granted before `deadline`; the text names
+    /// At once, without taking a permit, when none can be granted by `deadline`; the text names
     /// the limit, the wait and the deadline.
     /// # Cancel safety
     /// Dropping the future during the wait takes no permit from later callers.
@@ -105,11 +106,11 @@ impl TokenBucket {
         let now = self.clock.now();
         let mut bucket = self.bucket.lock();
         // A bucket that has refilled completely begins to count anew, which keeps numbers small.
-        if self.after(bucket.full_at, bucket.used).is_some_and(|full| full <= now) {
+        if self.refilled_at(bucket.full_at, bucket.used).is_some_and(|full| full <= now) {
             *bucket = Bucket::full(now);
         }
-        // A bucket holds no more than the burst: permits that were returned long ago have
-        // overflowed.
+        // A bucket holds no more than the burst: returned permits that were due before a full
+        // burst are dropped.
         let refilled = now.saturating_duration_since(bucket.full_at).as_secs_f64() * self.qps;
         if !bucket.returned.is_empty() {
             bucket.returned = bucket.returned.split_off(&(refilled as u64));
@@ -117,7 +118,7 @@ impl TokenBucket {
         let number = bucket.returned.first().copied().unwrap_or(bucket.used);
         // The first `burst` permits are due at once.
         let late = (number + 1).saturating_sub(u64::from(self.burst));
-        let due = self.after(bucket.full_at, late).ok_or(None)?.max(now);
+        let due = self.refilled_at(bucket.full_at, late).ok_or(None)?.max(now);
         // Refused before a permit is taken, so that waiting callers lose nothing.
         if deadline.is_some_and(|deadline| due > deadline) {
             return Err(Some(due - now));
@@ -129,7 +130,7 @@ impl TokenBucket {
     }
 
     /// Returns the instant at which `permits` have been refilled since `from`; `None` for never.
-    fn after(&self, from: Instant, permits: u64) -> Option<Instant> {
+    fn refilled_at(&self, from: Instant, permits: u64) -> Option<Instant> {
         if permits == 0 {
             return Some(from);
         }
@@ -166,12 +167,13 @@ impl RequestLimiter for TokenBucket {
                 let wait = wait.map_or("never comes".to_owned(), |wait| {
                     format!("comes in {:.1} s", wait.as_secs_f64())
                 });
-                let left = deadline.map_or(0.0, |deadline| {
-                    deadline.saturating_duration_since(self.clock.now()).as_secs_f64()
+                let deadline = deadline.map_or_else(String::new, |deadline| {
+                    let left = deadline.saturating_duration_since(self.clock.now());
+                    format!(", and the deadline is in {:.1} s", left.as_secs_f64())
                 });
                 let text = format!(
-                    "the next permit of the client's rate limit ({} a second, {} at once) {wait}, \
-                     and the deadline is in {left:.1} s; raise the limit or the timeout",
+                    "the next permit of the client's rate limit ({} a second, {} at once) \
+                     {wait}{deadline}; raise the limit or the timeout",
                     self.qps, self.burst
                 );
                 Error::new(ErrorKind::Timeout, text)
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn mechanism_10_who_stops_waiting_takes_no_permit_from_who_comes_later() {
+    async fn mechanism_10_a_cancelled_waiter_takes_no_permit_from_later_callers() {
         let bucket = bucket(1.0, 1);
         bucket.accept(None).await.unwrap();
         let started = Instant::now();
@@ -364,7 +366,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn mechanism_10_many_who_stop_waiting_in_any_order_cost_those_behind_them_nothing() {
+    async fn mechanism_10_waiters_cancelled_in_any_order_cost_later_callers_nothing() {
         let bucket = bucket(1.0, 2);
         assert!(bucket.try_accept() && bucket.try_accept());
         let started = Instant::now();
@@ -373,7 +375,7 @@ mod tests {
             let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
             assert!(one.as_mut().poll(&mut cx).is_pending());
         }
-        // The first keeps the turn, and the last waiter stays.
+        // The next caller gets the permit of the first waiter; the last waiter keeps its due time.
         let last = waiting.pop().unwrap();
         drop(waiting);
         bucket.accept(None).await.unwrap();
@@ -398,7 +400,7 @@ mod tests {
         let bucket = bucket(3.0, 1);
         let from = bucket.bucket.lock().full_at;
         for n in 1..=3_000_000_u64 {
-            let due = bucket.after(from, n).unwrap() - from;
+            let due = bucket.refilled_at(from, n).unwrap() - from;
             if n % 3 == 0 {
                 assert_eq!(due.as_secs_f64(), (n / 3) as f64, "{n}");
             }

@@ -1,5 +1,7 @@
 //! The schema of an object, field by field.
 
+// DESIGN.md, 218: A number that JSON does not have is no default
+
 use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -27,6 +29,8 @@ struct PendingField {
     is_required: bool,
     /// Whether serde refuses an object without the field, unless the field has a default.
     is_needed: bool,
+    /// Whether serde reads null.
+    takes_null: fn() -> bool,
     node: Map<String, Value>,
 }
 
@@ -49,7 +53,8 @@ impl<'g> Fields<'g> {
         let node = nullable((shape.schema)(self.generator), shape);
         let is_required = self.is_written || !(shape.absent)();
         let is_needed = is_required && !self.is_written;
-        self.current = Some(PendingField { name, is_required, is_needed, node });
+        let takes_null = shape.null;
+        self.current = Some(PendingField { name, is_required, is_needed, takes_null, node });
         self
     }
 
@@ -126,7 +131,8 @@ impl<'g> Fields<'g> {
         is_left_out: impl FnOnce(&T) -> bool,
     ) -> Self {
         let value = if is_left_out(&value) { None } else { in_json(&value) };
-        self.default_json(value)
+        let is_number = is_number_type::<T>();
+        self.default_of(value, is_number)
     }
 
     /// Serde leaves some values of the field out; `is_default` says that the default is one of
@@ -141,14 +147,32 @@ impl<'g> Fields<'g> {
 
     /// As `default`, with the value in JSON.
     #[must_use]
-    pub fn default_json(mut self, value: Option<Value>) -> Self {
+    pub fn default_json(self, value: Option<Value>) -> Self {
+        self.default_of(value, false)
+    }
+
+    /// The default, which may be known to be a number.
+    fn default_of(mut self, value: Option<Value>, is_number: bool) -> Self {
         if !self.is_written {
             self.set_required(false);
         }
-        if let Some(value) = value {
+        let Some(value) = value else { return self };
+        if value.is_null() && (is_number || self.is_number_without_null()) {
+            self.node().insert(REFUSED.to_owned(), NO_NUMBER.into());
+        } else {
             self.node().insert("default".to_owned(), value);
         }
         self
+    }
+
+    /// Whether the current field is a number, maybe behind a name, that serde does not read from
+    /// null.
+    fn is_number_without_null(&self) -> bool {
+        let Some(PendingField { node, takes_null, .. }) = &self.current else { return false };
+        let name =
+            node.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+        let named = name.and_then(|name| self.generator.definitions().get(name)?.as_object());
+        is_number_schema(named.unwrap_or(node)) && !takes_null()
     }
 
     /// The default stands in the schema alone: where no server fills the default in, serde needs
@@ -229,10 +253,29 @@ impl FieldSchema {
             if is_left_out.is_some() {
                 schema.insert(REFILLED.to_owned(), true.into());
             }
-            schema.insert("default".to_owned(), value);
+            let is_number =
+                is_number_type::<T>() || schema.as_object().is_some_and(is_number_schema);
+            if value.is_null() && is_number && !(self.null)() {
+                schema.insert(REFUSED.to_owned(), NO_NUMBER.into());
+            } else {
+                schema.insert("default".to_owned(), value);
+            }
         }
         schema
     }
+}
+
+/// The fault of a default that serde writes as null although it is a number.
+const NO_NUMBER: &str = "its default is infinite or `NaN`, which no number of JSON is; give a finite default, or make the field an `Option`";
+
+/// Whether null can only be a number that JSON does not have.
+fn is_number_type<T>() -> bool {
+    matches!(std::any::type_name::<T>().trim_start_matches('&'), "f64" | "f32")
+}
+
+/// Whether a schema is that of numbers, without null.
+fn is_number_schema(schema: &Map<String, Value>) -> bool {
+    schema.get("type").is_some_and(|name| name == "number") && !mentions_null(schema)
 }
 
 /// Marks a schema that does not mention null, if serde reads null.

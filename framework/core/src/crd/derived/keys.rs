@@ -5,7 +5,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::shape::FieldSchema;
-use crate::crd::schema::{EACH, OWN_FORMAT, mark_key_type, second_type, tighten, value_of_option};
+use crate::crd::schema::{
+    EACH, OWN_FORMAT, each_value, mark_key_type, second_type, tighten, value_of_option,
+};
 
 /// Rules of the API server in CEL.
 const RULES: &str = "x-kubernetes-validations";
@@ -85,12 +87,7 @@ pub trait Keys: Sized {
     /// Marks the type of the keys of a map below these steps, in lists, maps and options.
     #[must_use]
     fn map_keys<K: JsonSchema>(mut self, steps: &[&str]) -> Self {
-        let mut node = value_of_option(self.node());
-        for step in steps {
-            let Some(Value::Object(below)) = node.get_mut(*step) else { return self };
-            node = value_of_option(below);
-        }
-        mark_key_type::<K>(node);
+        each_below(self.node(), steps, &mut mark_key_type::<K>);
         self
     }
 
@@ -117,6 +114,25 @@ pub trait Keys: Sized {
         change(&mut schema);
         *self.node() = object_of(schema);
         self
+    }
+}
+
+/// Visits the schemas below these steps: of the items of a list (`items`), or of the values of a
+/// map.
+fn each_below(
+    node: &mut Map<String, Value>,
+    steps: &[&str],
+    visit: &mut dyn FnMut(&mut Map<String, Value>),
+) {
+    let node = value_of_option(node);
+    match steps.split_first() {
+        None => visit(node),
+        Some((&"items", rest)) => {
+            if let Some(Value::Object(items)) = node.get_mut("items") {
+                each_below(items, rest, visit);
+            }
+        }
+        Some((_, rest)) => each_value(node, &mut |values| each_below(values, rest, visit)),
     }
 }
 

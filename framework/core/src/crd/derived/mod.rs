@@ -35,6 +35,6 @@ pub use kept::{embedded_list, embedded_map, int_or_string_list, int_or_string_ma
 pub use keys::{Keys, SchemaNode, TextSerializer, same_as, written};
 pub use shape::{
     FieldSchema, Flat, FullSchema, Generic, HasSchema, Leaf, NoSchemaInside, NoSchemaItself, Of,
-    Probe, ProbeAbsence, full,
+    Probe, ProbeAbsence, RootLeaf, full,
 };
 pub use variants::{Content, Tagging, TupleItems, Variants};

@@ -9,6 +9,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ask;
@@ -71,6 +72,10 @@ pub struct Of<T: ?Sized, L: ?Sized = Leaf<T>>(PhantomData<T>, PhantomData<L>);
 /// A type without type parameters.
 #[derive(Debug)]
 pub struct Leaf<L: ?Sized>(PhantomData<L>);
+
+/// A type of a field of a kind, without type parameters.
+#[derive(Debug)]
+pub struct RootLeaf<L: ?Sized>(PhantomData<L>);
 
 /// A type with a type parameter, each of which may lack a schema.
 #[derive(Debug)]
@@ -351,6 +356,34 @@ impl<T, L, A: JsonSchema> NoSchemaItself for &Of<T, Generic<L, A>> {
         L: HasSchema<T>,
     {
         unsupported().schema
+    }
+}
+
+impl<T, L: Serialize> NoSchemaItself for &Of<T, RootLeaf<L>> {
+    type Itself = L;
+    type Whole = T;
+
+    fn shape(self) -> FieldSchema
+    where
+        L: HasSchema<T>,
+    {
+        unsupported()
+    }
+
+    fn flat(self) -> Flat
+    where
+        L: HasSchema<T>,
+    {
+        unsupported().schema
+    }
+}
+
+/// Last: a type that serde does not write has an error of its own.
+impl<T: ?Sized, L: ?Sized> Of<T, RootLeaf<L>> {
+    /// As the methods of the traits.
+    #[must_use]
+    pub fn shape(self) -> FieldSchema {
+        unsupported()
     }
 }
 

@@ -18,7 +18,12 @@ pub(super) fn fits(value: &Value, schema: &SchemaObject) -> Result<(), Misfit> {
     let wrong = |message: String| Err((String::new(), message));
     if value.is_null() {
         let nullable = schema.get("nullable") == Some(&Value::Bool(true));
-        return if nullable { Ok(()) } else { wrong("is null, which the field may not be".into()) };
+        let is_number = schema.get("type").is_some_and(|name| name == "number");
+        return match (nullable, is_number) {
+            (true, _) => Ok(()),
+            (_, true) => wrong("is null, as serde writes infinite numbers and `NaN`".into()),
+            _ => wrong("is null, which the field may not be".into()),
+        };
     }
     if let Some(expected) = schema.get("type").and_then(Value::as_str)
         && !is_of(value, expected)

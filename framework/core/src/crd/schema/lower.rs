@@ -32,6 +32,10 @@ pub(super) struct Lower<'a> {
     pub(super) faults: &'a mut Faults,
     /// Steps from the root field to the current position; part of each message.
     pub(super) path: Vec<String>,
+    /// Number of steps to the value that is translated: a field of a kind has one.
+    pub(super) root: usize,
+    /// Maps by names around the current position, whose keys are listed as fields.
+    pub(super) named_maps: usize,
     /// Cycles of types on the way to the current position; the last is the innermost.
     pub(super) cycles: Vec<Cycle>,
     /// Types that were cut, with their places.
@@ -52,12 +56,25 @@ impl<'a> Lower<'a> {
             graph: Graph::of(definitions),
             faults,
             path: Vec::new(),
+            root: 0,
+            named_maps: 0,
             cycles: Vec::new(),
             cut_types: BTreeMap::new(),
             marks: Vec::new(),
             nodes: 0,
             losses: 0,
         }
+    }
+
+    /// Moves down into a field of a kind.
+    pub(super) fn enter_root(&mut self, field: &str) {
+        self.enter(field);
+        self.root = self.path.len();
+    }
+
+    /// Whether the current position is that of the value as a whole.
+    pub(super) fn is_at_root(&self) -> bool {
+        self.path.len() == self.root
     }
 
     /// Moves down into a field.

@@ -3,9 +3,16 @@
 // DESIGN.md, 291: The keys of a map with a bound are checked by a rule
 // DESIGN.md, 304: Types of keys are known by their identity once they were described
 
+mod readable;
+
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::num::{
+    NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroIsize, NonZeroU8, NonZeroU16, NonZeroU32,
+    NonZeroU64, NonZeroUsize,
+};
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -13,8 +20,9 @@ use serde_json::{Value, json};
 use windlass_cel::rules::check_definition;
 
 use super::lower::Lower;
-use super::marks::{ALIASES, PARSED, REST, is_described};
+use super::marks::{ALIASES, REST};
 use super::node::{RULES, SchemaObject, append};
+use readable::{ReadableKeys, of_schema, one_of};
 
 /// Mark of a map whose keys serde checks; its value has the words of messages, and the condition of
 /// a `key` in CEL if there is one.
@@ -65,94 +73,147 @@ pub(in crate::crd) fn mark_key_type<K: JsonSchema>(map: &mut SchemaObject) {
 fn insert_mark(map: &mut SchemaObject, mark: Option<Value>) {
     map.remove(KEYS);
     let Some(Value::Object(mut mark)) = mark else { return };
-    if mark.remove(OPEN).is_some()
-        && map.get("additionalProperties") == Some(&Value::Bool(false))
-        && let Some(Value::Object(fields)) = map.remove("properties")
-        && let Some((_, values)) = fields.into_iter().next()
-    {
-        map.insert("additionalProperties".to_owned(), values);
+    if mark.remove(OPEN).is_some() {
+        open_names(map);
     }
     if !mark.is_empty() {
         map.insert(KEYS.to_owned(), mark.into());
     }
 }
 
-/// Marks the schema of a map by schemars' name of a type, which contains the names of the type's
-/// parts: so maps in the containers of other crates are found, too.
-pub(in crate::crd) fn mark_keys(schema: &mut schemars::Schema, id: &str) {
-    let Some(schema) = schema.as_object_mut() else { return };
-    for (others, (at, _)) in id.match_indices(MAP).enumerate() {
-        // Names of generic types are paths, with the paths of their arguments: a map among these is
-        // none of the value itself. schemars' own containers have no path.
-        if id[..at].contains("::") || id[..at].ends_with(char::is_alphanumeric) {
-            break;
-        }
-        let arguments = &id[at + MAP.len()..];
-        // A map by texts has the name of the values alone.
-        let end = arguments.find([',', '<', '>']).unwrap_or_default();
-        let key = &arguments[..end];
-        if !arguments[end..].starts_with(',') {
-            continue;
-        }
-        let mark = match key {
-            "boolean" => mark_of::<bool>(),
-            "char" => mark_of::<char>(),
-            "ip" | "ipv4" | "ipv6" => Some(json!({ "words": "IP addresses" })),
-            _ => of_described(key),
-        };
-        each_map_below(schema, others, &mut |map| {
-            if mark.is_some() && !map.contains_key(KEYS) {
-                insert_mark(map, mark.clone());
-            }
-        });
+/// Makes the fields of a map by an enum, which all have the schema of the values, any keys.
+fn open_names(map: &mut SchemaObject) {
+    if let Some(Value::Object(fields)) = map.remove("properties")
+        && let Some((_, values)) = fields.into_iter().next()
+    {
+        map.insert("additionalProperties".to_owned(), values);
     }
 }
 
-/// The mark for keys of a type with that identity, whose schema is known if the type was described.
-fn of_described(id: &str) -> Option<Value> {
-    let (_, name) = id.rsplit_once("::")?;
-    let known = KEY_TYPES.with_borrow(|types| types.get(id).copied());
-    known.and_then(|known| known.mark).map_or_else(|| Some(values_of(name)), |mark| mark())
+/// Marks the maps in a schema by schemars' name of a type, which contains the names of the type's
+/// parts: so maps in the containers of other crates are found, too.
+pub(in crate::crd) fn mark_keys(schema: &mut schemars::Schema, id: &str) {
+    if let Some(schema) = schema.as_object_mut() {
+        mark_below(schema, id);
+    }
 }
 
-/// The beginning of schemars' name of a map.
-const MAP: &str = "Map<";
+/// Marks the maps in the containers of schemars that the name shows. The name of another type is a
+/// path, and that type has marked the maps inside of it.
+fn mark_below(node: &mut SchemaObject, id: &str) {
+    let node = value_of_option(node);
+    let Some((container, parts)) = arguments(id) else { return };
+    match (container, parts.as_slice()) {
+        ("Option", [value]) => mark_below(node, value),
+        ("[", [.., item]) | ("Set", [item]) => {
+            if let Some(Value::Object(items)) = node.get_mut("items") {
+                mark_below(items, item);
+            }
+        }
+        ("(", values) => {
+            if let Some(Value::Array(places)) = node.get_mut("prefixItems") {
+                for (place, value) in places.iter_mut().zip(values) {
+                    if let Value::Object(place) = place {
+                        mark_below(place, value);
+                    }
+                }
+            }
+        }
+        // A map by texts has the name of the values alone.
+        ("Map", [values]) => each_value(node, &mut |below| mark_below(below, values)),
+        ("Map", [key, values]) => {
+            if is_object(node)
+                && !node.contains_key(KEYS)
+                && let Some(mark) = mark_of_id(key)
+            {
+                insert_mark(node, Some(mark));
+            }
+            each_value(node, &mut |below| mark_below(below, values));
+        }
+        _ => {}
+    }
+}
+
+/// The container of schemars that a name begins with, and the names of the container's parts;
+/// `None` for the name of another type.
+fn arguments(id: &str) -> Option<(&str, Vec<&str>)> {
+    let start = id.find(['<', '(', '['])?;
+    if !id.ends_with(['>', ')', ']']) {
+        return None;
+    }
+    let (name, inside) = (&id[..start], &id[start + 1..id.len() - 1]);
+    let container = if name.is_empty() { &id[..1] } else { name };
+    let (mut parts, mut from, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, letter) in inside.char_indices() {
+        match letter {
+            '<' | '(' | '[' => depth += 1,
+            // The arrow in the name of a function's type.
+            '>' if inside[..at].ends_with('-') => {}
+            '>' | ')' | ']' => depth = depth.saturating_sub(1),
+            ',' | ';' if depth == 0 => {
+                parts.push(inside[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(inside[from..].trim());
+    Some((container, parts))
+}
+
+/// The mark for keys of a type with that identity.
+fn mark_of_id(id: &str) -> Option<Value> {
+    if let Some(mark) = of_std(id) {
+        return mark();
+    }
+    if matches!(id, "ip" | "ipv4" | "ipv6") {
+        return Some(json!({ "words": "IP addresses" }));
+    }
+    let known = KEY_TYPES.with_borrow(|types| types.get(id).copied());
+    if let Some(mark) = known.and_then(|known| known.mark) {
+        return mark();
+    }
+    let path = id.split('<').next().unwrap_or_default();
+    let (_, name) = path.rsplit_once("::")?;
+    Some(values_of(name.trim()))
+}
+
+/// The function for the mark of a type of std with that identity.
+fn of_std(id: &str) -> Option<fn() -> Option<Value>> {
+    /// A function for the identity of a type, and one for the mark.
+    type KnownType = (fn() -> Cow<'static, str>, fn() -> Option<Value>);
+    macro_rules! types {
+        ($($ty:ty)*) => { &[$((<$ty>::schema_id, mark_of::<$ty>)),*] };
+    }
+    const KNOWN: &[KnownType] = types! {
+        bool char i8 i16 i32 i64 isize u8 u16 u32 u64 usize
+        NonZeroI8 NonZeroI16 NonZeroI32 NonZeroI64 NonZeroIsize
+        NonZeroU8 NonZeroU16 NonZeroU32 NonZeroU64 NonZeroUsize
+    };
+    KNOWN.iter().find(|(known, _)| known() == id).map(|(_, mark)| *mark)
+}
 
 /// The mark for keys of a type of which no more than the name is known.
 fn values_of(name: &str) -> Value {
     json!({ "words": format!("values of `{name}`") })
 }
 
-/// Visits the schemas of a map in lists, options and so many other maps. A map by numbers describes
-/// its values by a pattern, one by an enum each value by the name of the key. Nothing is visited
-/// where a step is missing, as below a tuple: the mark would land on another map.
-fn each_map_below(
-    node: &mut SchemaObject,
-    others: usize,
-    visit: &mut dyn FnMut(&mut SchemaObject),
-) {
-    let node = value_of_option(node);
-    if let Some(Value::Object(items)) = node.get_mut("items") {
-        return each_map_below(items, others, visit);
+fn is_object(node: &SchemaObject) -> bool {
+    match node.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|one| one == "object"),
+        one => one.is_some_and(|one| one == "object"),
     }
-    if others == 0 {
-        let is_map = match &node.get("type") {
-            Some(Value::Array(types)) => types.iter().any(|one| one == "object"),
-            one => one.is_some_and(|one| one == "object"),
-        };
-        if is_map {
-            visit(node);
-        }
-        return;
-    }
-    if let Some(Value::Object(values)) = node.get_mut("additionalProperties") {
-        each_map_below(values, others - 1, visit);
+}
+
+/// Visits the schemas of the values of a map. A map by numbers describes its values by a pattern,
+/// one by an enum each value by the name of the key.
+pub(in crate::crd) fn each_value(map: &mut SchemaObject, visit: &mut dyn FnMut(&mut SchemaObject)) {
+    if let Some(Value::Object(values)) = map.get_mut("additionalProperties") {
+        visit(values);
     }
     for keyword in ["patternProperties", "properties"] {
-        let Some(Value::Object(all)) = node.get_mut(keyword) else { continue };
-        for values in all.values_mut().filter_map(Value::as_object_mut) {
-            each_map_below(values, others - 1, visit);
-        }
+        let Some(Value::Object(all)) = map.get_mut(keyword) else { continue };
+        all.values_mut().filter_map(Value::as_object_mut).for_each(&mut *visit);
     }
 }
 
@@ -203,190 +264,63 @@ fn mark_by(name: &str, schema: fn(&mut SchemaGenerator) -> Schema) -> Option<Val
         ReadableKeys::Other => values_of(name),
     };
     let Value::Object(mut mark) = mark else { return None };
-    if schema.is_some_and(|it| it.contains_key(REST) || it.contains_key(ALIASES)) {
+    let has_more =
+        |it: &SchemaObject| [REST, ALIASES, "anyOf"].iter().any(|key| it.contains_key(*key));
+    if schema.is_some_and(has_more) {
         mark.insert(OPEN.to_owned(), true.into());
     }
     (!mark.is_empty()).then_some(Value::Object(mark))
 }
 
-/// The texts that serde reads as keys.
-enum ReadableKeys {
-    Any,
-    /// Names of variants without remarks, which schemars lists as fields.
-    Listed(Vec<String>),
-    /// Words for those that it reads, and their condition in CEL.
-    Checked(String, String),
-    /// Words for those that it reads.
-    Unchecked(String),
-    /// Those that no schema describes.
-    Other,
-}
-
-/// Reads the schema of the keys' type.
-fn of_schema(key: &SchemaObject) -> ReadableKeys {
-    if key.get(PARSED).is_some_and(|mark| !is_described(key, &mark["had"])) {
-        return ReadableKeys::Other;
-    }
-    if let Some(variants) = key.get("oneOf").and_then(Value::as_array) {
-        // Variants with remarks.
-        let names: Option<Vec<Vec<String>>> = variants.iter().map(names_of).collect();
-        return names.map_or(ReadableKeys::Other, |names| of_variants(key, names.concat()));
-    }
-    let kind = match key.get("type") {
-        Some(Value::Array(kinds)) => kinds.iter().find(|kind| **kind != "null"),
-        kind => kind,
-    };
-    match kind.and_then(Value::as_str) {
-        Some("boolean") => {
-            ReadableKeys::Checked("`true` or `false`".into(), "key in ['true', 'false']".into())
-        }
-        Some("integer") => match key.get("enum").and_then(Value::as_array) {
-            Some(numbers) => one_of(&numbers.iter().map(Value::to_string).collect::<Vec<_>>()),
-            None => numbers(key),
-        },
-        Some("string") => match names_of(&Value::Object(key.clone())) {
-            Some(names) if key.contains_key(REST) || key.contains_key(ALIASES) => {
-                of_variants(key, names)
-            }
-            Some(names) => ReadableKeys::Listed(names),
-            None => texts(key),
-        },
-        _ => ReadableKeys::Other,
-    }
-}
-
-/// Keys that are the names of variants, or further names that serde reads.
-fn of_variants(key: &SchemaObject, mut names: Vec<String>) -> ReadableKeys {
-    if key.contains_key(REST) {
-        return ReadableKeys::Any;
-    }
-    let aliases = key.get(ALIASES).and_then(Value::as_array).into_iter().flatten();
-    names.extend(aliases.filter_map(Value::as_str).map(str::to_owned));
-    one_of(&names)
-}
-
-/// Returns the names that the schema of a unit variant, or of several, lists.
-fn names_of(schema: &Value) -> Option<Vec<String>> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    match (&schema["const"], &schema["enum"]) {
-        (Value::String(name), _) => Some(vec![name.clone()]),
-        (_, Value::Array(names)) => names.iter().map(text).collect(),
-        _ => None,
-    }
-}
-
-/// Keys that are one of these.
-fn one_of(names: &[String]) -> ReadableKeys {
-    let quoted: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-    ReadableKeys::Checked(names.join(", "), format!("key in [{}]", quoted.join(", ")))
-}
-
-/// Keys that are whole numbers, within the bounds of their type.
-fn numbers(key: &SchemaObject) -> ReadableKeys {
-    let (least, most): (i128, i128) = match key.get("format").and_then(Value::as_str) {
-        Some("int8") => (i8::MIN.into(), i8::MAX.into()),
-        Some("int16") => (i16::MIN.into(), i16::MAX.into()),
-        Some("int32") => (i32::MIN.into(), i32::MAX.into()),
-        Some("uint8") => (0, u8::MAX.into()),
-        Some("uint16") => (0, u16::MAX.into()),
-        Some("uint32") => (0, u32::MAX.into()),
-        Some("uint64" | "uint") => (0, u64::MAX.into()),
-        Some("int64" | "int") => (i64::MIN.into(), i64::MAX.into()),
-        _ => return ReadableKeys::Other,
-    };
-    // A conversion may refuse what these do not allow, and no condition below says so.
-    const OTHER: &[&str] =
-        &["multipleOf", "exclusiveMinimum", "exclusiveMaximum", "allOf", "anyOf", RULES];
-    if key.contains_key(PARSED) && OTHER.iter().any(|keyword| key.contains_key(*keyword)) {
-        return ReadableKeys::Other;
-    }
-    let is_zero_refused = match key.get("not") {
-        None => false,
-        Some(refused) if refused["const"] == 0 => true,
-        Some(_) => return ReadableKeys::Other,
-    };
-    let bound = |name: &str| key.get(name).and_then(Value::as_i64).map(i128::from);
-    let least = bound("minimum").map_or(least, |bound| bound.max(least));
-    let most = bound("maximum").map_or(most, |bound| bound.min(most));
-    let mut words = format!("whole numbers from {least} to {most}");
-    let digits = if least < 0 { "^(0|-?[1-9][0-9]*)$" } else { "^(0|[1-9][0-9]*)$" };
-    // A conversion of more digits than the type has is an error, and refuses the key.
-    let (read, end) = if most > i64::MAX.into() { ("uint", "u") } else { ("int", "") };
-    let mut condition = format!("key.matches('{digits}') && {read}(key) <= {most}{end}");
-    if least != 0 {
-        condition.push_str(&format!(" && {read}(key) >= {least}{end}"));
-    }
-    if is_zero_refused {
-        words.push_str(" without 0");
-        condition.push_str(" && key != '0'");
-    }
-    ReadableKeys::Checked(words, condition)
-}
-
-/// Keys that are texts with conditions.
-fn texts(key: &SchemaObject) -> ReadableKeys {
-    let text = |name: &str| key.get(name).and_then(Value::as_str);
-    let length = |name: &str| key.get(name).and_then(Value::as_u64);
-    let (mut words, mut conditions) = (Vec::new(), Vec::new());
-    match (length("minLength"), length("maxLength")) {
-        (Some(1), Some(1)) => {
-            words.push("single characters".to_owned());
-            conditions.push("size(key) == 1".to_owned());
-        }
-        (least, most) => {
-            if let Some(least) = least {
-                words.push(format!("texts of at least {least} characters"));
-                conditions.push(format!("size(key) >= {least}"));
-            }
-            if let Some(most) = most {
-                words.push(format!("texts of at most {most} characters"));
-                conditions.push(format!("size(key) <= {most}"));
-            }
-        }
-    }
-    if let Some(pattern) = text("pattern") {
-        words.push(format!("texts that match {pattern}"));
-        conditions.push(format!("key.matches({})", quoted(pattern)));
-    }
-    let has_other =
-        ["not", "allOf", "anyOf", RULES].iter().any(|keyword| key.contains_key(*keyword));
-    match text("format") {
-        Some("ip" | "ipv4" | "ipv6") => return ReadableKeys::Unchecked("IP addresses".to_owned()),
-        Some(_) => return ReadableKeys::Other,
-        None if has_other => return ReadableKeys::Other,
-        None if conditions.is_empty() => return ReadableKeys::Any,
-        None => {}
-    }
-    ReadableKeys::Checked(words.join(" and "), conditions.join(" && "))
-}
-
-/// Returns a text as a literal of CEL.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n"))
-}
-
 impl Lower<'_> {
+    /// Makes a map by the names of an enum one by any keys if a rule can check the keys: other keys
+    /// are refused then, as serde refuses them, and not dropped.
+    pub(super) fn checked_names(&self, raw: &mut SchemaObject) {
+        let Some(names) = raw.get(KEYS).and_then(|mark| mark["listed"].as_array()) else { return };
+        let names: Vec<String> =
+            names.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let ReadableKeys::Checked(words, condition) = one_of(&names) else { return };
+        let Some(most) = raw.get("maxProperties").filter(|_| self.is_alone()) else { return };
+        let map = json!({
+            "type": "object",
+            "maxProperties": most,
+            "additionalProperties": { "type": "boolean" },
+        });
+        let Value::Object(map) = map else { return };
+        if is_affordable(&map, &rule(&words, &condition)) {
+            open_names(raw);
+            raw.insert(KEYS.to_owned(), json!({ "words": words, "condition": condition }));
+        }
+    }
+
     /// Checks the keys of a map by a rule, or warns that they are not checked.
     ///
     /// A rule needs a bound on the number of keys: its cost is estimated for the largest map. Below
     /// a list or a map the costs multiply.
     pub(super) fn map_keys(&mut self, raw: &SchemaObject, node: &mut SchemaObject) {
         let Some(mark) = raw.get(KEYS) else { return };
+        let has_bound = node.contains_key("maxProperties");
         if let Some(names) = mark["listed"].as_array() {
             let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-            self.warn(&dropped(&names));
+            let mut text = dropped(&names);
+            if self.is_alone() && !has_bound {
+                text.push_str(&format!(
+                    "; a rule refuses them in a map with a bound: {}",
+                    self.bound()
+                ));
+            }
+            self.warn(&text);
             return;
         }
         let words = mark["words"].as_str().unwrap_or_default();
         let mut text = format!("an API server does not check that the keys of a map are {words}");
-        let is_alone = !self.path().iter().any(|step| step == "[]" || step == "*");
-        if let Some(condition) = mark["condition"].as_str().filter(|_| is_alone) {
-            let rule = json!([{
-                "rule": format!("self.all(key, {condition})"),
-                "message": format!("the keys of the map must be {words}"),
-            }]);
-            if !node.contains_key("maxProperties") {
-                text.push_str("; a rule checks the keys of a map with a bound: `#[schema(properties(max = 100))]`");
+        if let Some(condition) = mark["condition"].as_str().filter(|_| self.is_alone()) {
+            let rule = rule(words, condition);
+            if !has_bound {
+                text.push_str(&format!(
+                    "; a rule checks the keys of a map with a bound: {}",
+                    self.bound()
+                ));
             } else if is_affordable(node, &rule) {
                 append(node.entry(RULES).or_insert_with(|| json!([])), rule);
                 return;
@@ -394,6 +328,29 @@ impl Lower<'_> {
         }
         self.warn(&text);
     }
+
+    /// Whether the current position is no part of a list or of a map.
+    fn is_alone(&self) -> bool {
+        !self.path().iter().any(|step| step == "[]" || step == "*")
+    }
+
+    /// The way to give the current map a bound. Fields of a kind, and values of a map by names,
+    /// have no `#[schema(…)]`.
+    fn bound(&self) -> &'static str {
+        if self.is_at_root() || self.named_maps > 0 {
+            "give it a type of its own, `struct Name(#[schema(properties(max = 100))] BTreeMap<…>);`"
+        } else {
+            "`#[schema(properties(max = 100))]`"
+        }
+    }
+}
+
+/// The rule of keys, in a list.
+fn rule(words: &str, condition: &str) -> Value {
+    json!([{
+        "rule": format!("self.all(key, {condition})"),
+        "message": format!("the keys of the map must be {words}"),
+    }])
 }
 
 /// The text about keys that are listed as fields.

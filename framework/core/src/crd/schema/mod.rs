@@ -30,7 +30,7 @@ pub(super) use keywords::{EACH, OWN_FORMAT};
 use lower::Lower;
 pub(super) use lower::Mark;
 pub use map_keys::key_type;
-pub(in crate::crd) use map_keys::{mark_key_type, mark_keys, value_of_option};
+pub(in crate::crd) use map_keys::{each_value, mark_key_type, mark_keys, value_of_option};
 pub(crate) use marks::INSIDE;
 pub(in crate::crd) use marks::parsed;
 pub(crate) use node::STRUCTURAL;
@@ -97,7 +97,7 @@ pub(super) fn field_schema(
     contracts::compare_all(&mut definitions, &writer.take_definitions(false));
     let mut lower = Lower::new(&definitions, faults);
     if !name.is_empty() {
-        lower.enter(name);
+        lower.enter_root(name);
     }
     let mut schema = lower.schema(&raw);
     lower.further_cuts();

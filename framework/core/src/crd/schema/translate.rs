@@ -6,6 +6,7 @@ use super::super::kubernetes::address;
 use super::super::shapes::{NEEDED, OPTIONAL, RULES_OF_OPTION};
 use super::keywords::{FORMATS, OWN_FORMAT, copy, lengths};
 use super::lower::Lower;
+use super::map_keys::KEYS;
 use super::merge::merge;
 use super::names::is_std_duration;
 use super::node::{
@@ -68,7 +69,9 @@ impl Lower<'_> {
         if raw.contains_key(STRUCTURAL) {
             return raw.clone();
         }
-        let raw = &lengths(raw);
+        let mut raw = lengths(raw);
+        self.checked_names(&mut raw);
+        let raw = &raw;
         self.spelling(raw);
         self.without_effect(raw);
         self.format(raw);
@@ -92,7 +95,9 @@ impl Lower<'_> {
         self.map_keys(raw, &mut node);
         Self::default(raw, &mut node);
         let closed = |key: &str| raw.get(key) == Some(&Value::Bool(false));
-        let is_closed = closed("additionalProperties") || closed("unevaluatedProperties");
+        // A map by numbers or by texts of a pattern has any number of names.
+        let is_closed = (closed("additionalProperties") || closed("unevaluatedProperties"))
+            && !raw.contains_key("patternProperties");
         if is_closed || is_std_duration(raw) {
             if raw.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
                 self.warn(
@@ -280,6 +285,8 @@ impl Lower<'_> {
     /// With both listed names and others, the others are kept without a check.
     fn properties(&mut self, raw: &SchemaObject, node: &mut SchemaObject) {
         let mut named = SchemaObject::new();
+        let is_map = raw.contains_key(KEYS);
+        self.named_maps += usize::from(is_map);
         if let Some(Value::Object(properties)) = raw.get("properties") {
             for (name, schema) in properties {
                 let mut field = self.field(name, schema);
@@ -293,6 +300,7 @@ impl Lower<'_> {
                 named.insert(name.clone(), Value::Object(field));
             }
         }
+        self.named_maps -= usize::from(is_map);
         self.contracts(raw);
         if raw.contains_key(RULES_OF_OPTION) {
             self.warn(

@@ -8,8 +8,11 @@
 //! treatment, and only the refused value is replaced: other texts that look like times are left
 //! alone.
 //!
-//! Not covered: times before the year -9999, which no API server writes; fields behind
-//! `#[serde(flatten)]` or in untagged enums, for which serde does not report the place.
+//! serde does not report the place of a fault behind `#[serde(flatten)]` or in tagged and untagged
+//! enums. All values that look like such times are replaced then, and those that the type takes as
+//! they are, such as texts, are put back.
+//!
+//! Not covered: times before the year -9999, which no API server writes.
 
 // DESIGN.md, 74: Times after jiff's maximum are read as the latest representable time
 
@@ -80,7 +83,64 @@ pub fn decoded<T>(
             Err(next) => error = next,
         }
     }
-    Err(error)
+    without_place(&json, &decode).ok_or(error)
+}
+
+/// Decodes a document whose fault is a time of which serde does not report the place.
+fn without_place<T>(json: &[u8], decode: impl Fn(&[u8]) -> serde_json::Result<T>) -> Option<T> {
+    let places = far_values(json);
+    if places.is_empty() || places.len() > MOST {
+        return None;
+    }
+    let mut changed = json.to_vec();
+    for (start, near) in &places {
+        changed[*start..start + near.len()].copy_from_slice(near.as_bytes());
+    }
+    let mut value = decode(&changed).ok()?;
+    for (start, near) in &places {
+        let place = *start..start + near.len();
+        changed[place.clone()].copy_from_slice(&json[place.clone()]);
+        match decode(&changed) {
+            // A text: what looks like a time must not change there.
+            Ok(kept) => value = kept,
+            Err(_) => changed[place].copy_from_slice(near.as_bytes()),
+        }
+    }
+    Some(value)
+}
+
+/// Returns the starts and the replacements of all values that are times too late to be held; at
+/// most one more than [`MOST`].
+fn far_values(json: &[u8]) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(quote) = memchr::memchr(b'"', &json[at..]) {
+        let start = at + quote;
+        let Some(length) = text_length(&json[start + 1..]) else { break };
+        let end = start + 1 + length;
+        at = end + 1;
+        let is_name = json[at..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
+        let text = std::str::from_utf8(&json[start + 1..end]).unwrap_or_default();
+        if let Some(near) = near(text).filter(|_| !is_name) {
+            found.push((start, replacement(text, &near)));
+            if found.len() > MOST {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Returns the length of a JSON text up to its closing quote; `None` without one.
+fn text_length(rest: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let next = at + memchr::memchr2(b'"', b'\\', rest.get(at..)?)?;
+        if rest[next] == b'"' {
+            return Some(next);
+        }
+        at = next + 2;
+    }
 }
 
 /// Decodes `json`, also with times that are too late to be held.
@@ -96,9 +156,13 @@ fn refused(json: &[u8], error: &serde_json::Error) -> Option<(usize, String)> {
     let before = json.get(..line + error.column())?.strip_suffix(b"\"")?;
     let start = memchr::memrchr(b'"', before)?;
     let text = std::str::from_utf8(&before[start + 1..]).ok()?;
-    let near = format!("\"{}\"", near(text)?);
-    // A shorter replacement is padded outside of the quotes, so that later positions stay.
-    Some((start, format!("{near:<width$}", width = text.len() + 2)))
+    Some((start, replacement(text, &near(text)?)))
+}
+
+/// Returns a text in quotes, as long as another in quotes. A shorter one is padded outside of the
+/// quotes, so that later positions stay.
+fn replacement(text: &str, near: &str) -> String {
+    format!("{:<width$}", format!("\"{near}\""), width = text.len() + 2)
 }
 
 /// Replaces the last time that can be held by the last that can be written.
@@ -250,6 +314,41 @@ mod tests {
             expected = json!({ "a": [{ "until": whole }], text: whole });
             assert_eq!(written, expected);
         }
+    }
+
+    #[test]
+    fn never_is_read_where_serde_forgets_the_place() {
+        #[derive(Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+        #[serde(tag = "kind")]
+        enum Tagged {
+            Until { time: Time },
+        }
+        #[derive(Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+        #[serde(tag = "kind", content = "value")]
+        enum Adjacent {
+            Until(Time),
+        }
+        #[derive(Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+        #[serde(untagged)]
+        enum Untagged {
+            Until { until: Time, note: String },
+        }
+        #[derive(Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+        struct Flat {
+            #[serde(flatten)]
+            rest: std::collections::BTreeMap<String, Time>,
+        }
+        let never = "9999-12-31T23:59:59Z";
+        let tagged = json!({ "kind": "Until", "time": never });
+        assert_eq!(round_trip::<Vec<Tagged>>(&json!([tagged, tagged])), json!([tagged, tagged]));
+        let adjacent = json!({ "kind": "Until", "value": never });
+        assert_eq!(round_trip::<Adjacent>(&adjacent), adjacent);
+        let untagged = json!({ "until": never, "note": never });
+        assert_eq!(round_trip::<Untagged>(&untagged), untagged);
+        let flat = json!({ "a": never, "b": "2026-01-02T03:04:05Z", "\\\"c": never });
+        assert_eq!(round_trip::<Flat>(&flat), flat);
+        let Untagged::Until { note, .. } = from_slice(untagged.to_string().as_bytes()).unwrap();
+        assert_eq!(note, never, "a text is no time");
     }
 
     #[test]

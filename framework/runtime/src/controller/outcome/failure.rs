@@ -221,6 +221,11 @@ impl Failure {
         self
     }
 
+    /// Other failures of the same time.
+    pub(in crate::controller) fn beside(&self) -> &[Self] {
+        &self.beside
+    }
+
     /// The attempted operations, outermost first.
     ///
     /// Useful as a label of a metric: the texts are short and few, unlike those of errors.
@@ -307,8 +312,15 @@ pub(crate) fn is_refusal(error: &Error) -> bool {
     match error.code() {
         Some(422) => !is_lost_race(error),
         Some(403) => !error.namespace_terminating() && !is_passing,
+        // A cache that a reconcile reads cannot be filled for want of a right. An error with a
+        // cause is judged by the cause.
+        None => error.kind() == ErrorKind::Forbidden && has_no_cause(error),
         _ => false,
     }
+}
+
+fn has_no_cause(error: &dyn std::error::Error) -> bool {
+    error.source().is_none()
 }
 
 /// Whether a 422 says that the object has changed: a `test` of a JSON patch failed, or another

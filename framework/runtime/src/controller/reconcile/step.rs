@@ -425,16 +425,16 @@ impl<C: Reconciler> ObjectStep<C> {
             // A resource left by a graph's field may have had the finalizer that the controller
             // names as well.
             self.hold_left(cx)?;
+            self.report_left(cx, &finalizer.name);
             let Some(left) = self.release(cx, &object, &finalizer.name).await? else {
                 return Ok(());
             };
-            self.report_left(cx, &left, &finalizer.name);
             object = left;
         }
         for name in self.finalizers_left(&object) {
             self.hold_left(cx)?;
+            self.report_left(cx, &name);
             let Some(left) = self.release(cx, &object, &name).await? else { return Ok(()) };
-            self.report_left(cx, &left, &name);
             object = left;
         }
         Ok(())

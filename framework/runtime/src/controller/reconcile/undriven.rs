@@ -173,9 +173,11 @@ impl<C: Reconciler> ObjectStep<C> {
         Err(Failure::wait_for("ExternalLeft", text))
     }
 
-    /// Reports the resources that outlive the object, whose finalizer was removed just now.
-    pub(super) fn report_left(&self, cx: &Context<C>, object: &C::Object, finalizer: &str) {
-        for left in self.undriven(object).iter().filter(|left| left.finalizer == finalizer) {
+    /// Reports the resources that outlive the object, before that finalizer is removed: afterwards
+    /// a crash would leave nobody who knows of them.
+    pub(super) fn report_left(&self, cx: &Context<C>, finalizer: &str) {
+        let object = cx.newest_own();
+        for left in self.undriven(&object).iter().filter(|left| left.finalizer == finalizer) {
             if let Some((reason, text)) = left.outcome.event(left.id) {
                 tracing::info!(object = %cx.cached_at_start().key(), "{text}");
                 cx.event(Normal, reason, text);

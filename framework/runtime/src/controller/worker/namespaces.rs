@@ -255,7 +255,7 @@ fn remove(waiting: &mut WaitingKeys, key: &ObjectKey) {
     });
 }
 
-/// Returns the namespace that caused the failure, if any.
+/// Returns the namespace that caused the failure, or one beside it, if any.
 fn missing_namespace(failure: &Failure) -> Option<MissingNamespace<'_>> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(failure.cause());
     while let Some(error) = cause {
@@ -265,7 +265,7 @@ fn missing_namespace(failure: &Failure) -> Option<MissingNamespace<'_>> {
         }
         cause = error.source();
     }
-    None
+    failure.beside().iter().find_map(missing_namespace)
 }
 
 /// Whether the name is a valid label: the name comes from a server's text and goes into a selector.
@@ -305,12 +305,15 @@ mod tests {
         }
 
         fn not_there_in(&self, name: &str, namespace: &str) {
+            self.namespaces.failed(&key(name), &Self::failure_in(namespace));
+        }
+
+        fn failure_in(namespace: &str) -> Failure {
             let answer = r#"{"code":404,"reason":"NotFound","message":"namespaces \"tn\" not found",
                 "details":{"name":"tn","kind":"namespaces"}}"#;
             let answer = answer.replace("tn", namespace);
             let status: ApiStatus = serde_json::from_str(&answer).expect("a status");
-            self.namespaces
-                .failed(&key(name), &Failure::from(Error::from_status("try it", status)));
+            Failure::from(Error::from_status("try it", status))
         }
 
         /// The keys that this state enqueues.
@@ -381,6 +384,14 @@ mod tests {
             rig.not_there_in(&format!("k{number}"), "n0");
         }
         assert_eq!(waiting("n0"), Some(MAX_KEYS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_beside_another_one_waits_for_its_namespace() {
+        let rig = Rig::new();
+        let failure = Failure::from("another child is refused").and(Rig::failure_in("tn"));
+        rig.namespaces.failed(&key("a"), &failure);
+        assert_eq!(rig.enqueued(&NamespaceState::Active("u1".to_owned())), ["a"]);
     }
 
     #[test]

@@ -23,6 +23,8 @@ struct Script {
     attempts: Mutex<Vec<u32>>,
     /// Follow-up that is returned for every key.
     left: Mutex<Option<FollowUp>>,
+    /// Whether conditions show failures, and whether they could be written.
+    shows: Option<bool>,
 }
 
 impl Script {
@@ -102,11 +104,20 @@ impl KeyHandler for Script {
         &'a self,
         key: &'a ObjectKey,
         reported: ReportedFailure<'a>,
-        _: ReconcileAttempt,
+        attempt: ReconcileAttempt,
     ) -> Option<ReportFuture<'a>> {
         let text = format!("{} {} {}", key.name(), reported.failure, reported.gave_up);
         self.reported.lock().push(text);
-        None
+        self.shows.map(|is_written| -> ReportFuture<'a> {
+            if is_written {
+                attempt.cancel.shown();
+            }
+            Box::pin(std::future::ready(Ok(())))
+        })
+    }
+
+    fn keeps_conditions(&self) -> bool {
+        self.shows.is_some()
     }
 
     fn waits<'a>(

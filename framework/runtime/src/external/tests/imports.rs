@@ -206,16 +206,14 @@ async fn a_part_is_not_imported_by_another_object_nor_by_another_part() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_imports_another_resource_tells_once_that_the_one_it_made_is_left_alone() {
+async fn an_object_that_imports_another_resource_tells_that_the_one_it_made_is_left_alone() {
     let world = World::start().await;
     world.cloud.make("x", 5);
-    let mut running = world.run(world.driver());
+    let running = world.run(world.driver());
     world.create("home").await;
     world.until_ready("home").await;
     world.annotate("home", json!({ EXTERNAL_NAME: "x" })).await;
     until("its event", async || world.has_event("ExternalKept").await).await;
-    drop(running);
-    running = world.run(world.driver());
     pass(1200).await;
     let notes = world.notes("ExternalKept").await;
     let said = "external resource \"disk-1\", which was created before, is left alone";
@@ -223,5 +221,68 @@ async fn an_object_that_imports_another_resource_tells_once_that_the_one_it_made
     assert!(notes[0].contains(said) && notes[0].ends_with("names \"x\""), "{notes:?}");
     world.delete("home").await;
     assert!(world.has_disk("disk-1") && !world.has_disk("x"));
+    until("its event", async || world.notes("ExternalKept").await.len() == 2).await;
+    let notes = world.notes("ExternalKept").await;
+    let said = "external resource \"disk-1\", which was created before, is kept";
+    assert!(notes.iter().any(|note| note.ends_with(said)), "{notes:?}");
+    drop(running);
+}
+
+/// Leaves the object "home" as a crash does between the record of its import and the Event.
+async fn crash_after_the_import(world: &World) {
+    world.cloud.make("x", 5);
+    let running = world.run(world.driver());
+    world.create("home").await;
+    world.until_ready("home").await;
+    running.stop();
+    running.join().await.unwrap();
+    let import = format!("{} x", world.get("home").await.uid());
+    world.annotate("home", json!({ EXTERNAL_NAME: "x", ACCEPTED: import })).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_whose_place_an_import_took_before_a_crash_is_told_by_the_next_process() {
+    let world = World::start().await;
+    crash_after_the_import(&world).await;
+    let running = world.run(world.driver());
+    until("its event", async || world.has_event("ExternalKept").await).await;
+    pass(1200).await;
+    let notes = world.notes("ExternalKept").await;
+    assert!(notes.len() == 1 && notes[0].starts_with("1 Normal "), "{notes:?}");
+    assert!(notes[0].contains("\"disk-1\"") && notes[0].ends_with("names \"x\""), "{notes:?}");
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_whose_place_an_import_took_before_a_crash_is_told_by_the_clean_up() {
+    for (policy, gone) in [(Value::Null, true), (json!("no-delete"), false)] {
+        let world = World::start().await;
+        crash_after_the_import(&world).await;
+        world.annotate("home", json!({ EXTERNAL_POLICY: policy })).await;
+        world.volumes().delete("home").await.unwrap();
+        let running = world.run(world.driver());
+        world.until_gone("home").await;
+        assert!(world.has_disk("disk-1") && world.has_disk("x") != gone);
+        until("its event", async || world.has_event("ExternalKept").await).await;
+        let notes = world.notes("ExternalKept").await;
+        let said = "external resource \"disk-1\", which was created before, is kept";
+        assert!(notes.len() == 1 && notes[0].ends_with(said), "{notes:?}");
+        drop(running);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_that_another_one_replaces_is_told() {
+    let world = World::start().await;
+    world.cloud.make("x", 5);
+    world.cloud.make("y", 5);
+    let running = world.run(world.driver());
+    world.import("home", "x").await;
+    world.until_ready("home").await;
+    world.annotate("home", json!({ EXTERNAL_NAME: "y" })).await;
+    until("its event", async || world.has_event("ExternalKept").await).await;
+    let notes = world.notes("ExternalKept").await;
+    let said = "external resource \"x\", which was imported before, is left alone";
+    assert!(notes.len() == 1 && notes[0].contains(said), "{notes:?}");
     drop(running);
 }

@@ -22,6 +22,9 @@ use crate::leader::gate::remaining;
 use crate::leader::lock::{LeaderElectionRecord, ObservedRecord, RELEASED};
 use windlass_core::clock::ClockReading;
 
+/// Furthest time of renewal in the future that is carried on: more than clocks of machines differ.
+const LONGEST_LEAD: Duration = Duration::from_secs(24 * 3600);
+
 /// A request of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 #[doc(hidden)]
@@ -580,7 +583,9 @@ impl Machine {
 
 /// Returns a renewal time later than the last. Two renewals must differ even when the wall clock
 /// stands still or is set back: a lock may distinguish versions by the text of the record alone.
+/// A time of the far future, which only an edit can write, is not carried on.
 fn after(last: Option<Timestamp>, wall: Timestamp) -> Timestamp {
+    let near = wall.checked_add(LONGEST_LEAD).unwrap_or(wall);
     let next = last.and_then(|last| last.checked_add(jiff::SignedDuration::from_micros(1)).ok());
-    next.map_or(wall, |next| next.max(wall))
+    next.filter(|next| *next <= near).map_or(wall, |next| next.max(wall))
 }

@@ -20,6 +20,8 @@ const PREFIX: &str = "masked-";
 const DIGITS: usize = 16;
 /// Annotation in which kubectl keeps a copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Names of a path that are read: more than any secret has, and a bound for the depth.
+const MOST_NAMES: usize = 4;
 /// Members of a Secret with values.
 const MEMBERS: [&str; 2] = ["data", "stringData"];
 
@@ -74,16 +76,23 @@ impl Mask {
         }
     }
 
-    /// Masks an operation of a JSON patch.
+    /// Masks an operation of a JSON patch: the value at its place in an object, so that a path may
+    /// end above, at or below what is secret.
     fn operation(&self, operation: &mut Value) {
         let path = operation["path"].as_str().unwrap_or_default().to_owned();
         let Some(value) = operation.get_mut("value") else { return };
-        match path.trim_start_matches('/').split('/').next() {
-            Some("data") => self.texts(value, true),
-            Some("stringData") => self.texts(value, false),
-            Some("metadata") if path.contains("last-applied") => self.texts(value, false),
-            _ => self.object(value),
-        }
+        let names: Vec<String> = path
+            .split('/')
+            .skip(1)
+            .take(MOST_NAMES)
+            .map(|name| name.replace("~1", "/").replace("~0", "~"))
+            .collect();
+        let mut object = names.iter().rev().fold(value.take(), |inner, name| {
+            Value::Object([(name.clone(), inner)].into_iter().collect())
+        });
+        self.object(&mut object);
+        let inner = names.iter().try_fold(&mut object, |outer, name| outer.get_mut(name));
+        *value = inner.map(Value::take).unwrap_or_default();
     }
 
     /// Masks a Secret, a `TokenRequest` or a `TokenReview`.

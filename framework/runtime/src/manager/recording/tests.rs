@@ -236,10 +236,10 @@ async fn a_subscriber_of_logs_may_read_the_recording_when_its_end_is_logged() {
 }
 
 /// Requests and answers with secrets: paths and bodies.
-fn confidential() -> [(&'static str, Value); 6] {
+fn confidential() -> [(&'static str, Value); 11] {
     let (secrets, canary) = ("/api/v1/namespaces/shop/secrets", "Y2FuYXJ5");
     let copy = json!({ "kubectl.kubernetes.io/last-applied-configuration": "canary" });
-    let secret = json!({ "kind": "Secret", "metadata": { "name": "a", "annotations": copy },
+    let secret = json!({ "kind": "Secret", "metadata": { "name": "a", "annotations": copy.clone() },
         "data": { "key": canary }, "stringData": { "key": "canary" } });
     [
         (secrets, secret.clone()),
@@ -251,6 +251,27 @@ fn confidential() -> [(&'static str, Value); 6] {
         (
             "/api/v1/namespaces/shop/secrets/a",
             json!([{ "op": "add", "path": "", "value": secret }]),
+        ),
+        (
+            "/api/v1/namespaces/shop/secrets/a",
+            json!([{ "op": "add", "path": "/metadata/annotations", "value": copy.clone() }]),
+        ),
+        (
+            "/api/v1/namespaces/shop/secrets/a",
+            json!([{ "op": "replace", "path": "/metadata", "value": { "annotations": copy.clone() } }]),
+        ),
+        (
+            "/api/v1/namespaces/shop/secrets/a",
+            json!([{ "op": "add", "value": "canary", "path":
+                "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration" }]),
+        ),
+        (
+            "/api/v1/namespaces/shop/secrets/a",
+            json!([{ "op": "test", "path": "/stringData", "value": { "a": "canary" } }]),
+        ),
+        (
+            "/apis/authentication.k8s.io/v1/tokenreviews",
+            json!([{ "op": "add", "path": "/spec/token", "value": "canary" }]),
         ),
         (
             "/api/v1/namespaces/shop/serviceaccounts/a/token",

@@ -37,6 +37,7 @@ pub(super) fn set_up(
         name: name.clone(),
         definitions: manifests::definition_names(&manager),
         webhooks: manager.webhook_access.clone(),
+        installed: CancellationToken::new(),
     };
     let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
     let informers = InformerRegistry::new(client.clone(), namespaces);

@@ -133,11 +133,27 @@ impl FieldObservations {
         let suspects: Vec<Path> = suspects.map(|(place, _)| place.clone()).collect();
         let mut texts = Vec::new();
         for place in suspects {
-            if !is_excused(&place) && self.is_always_lost(&place, tries) {
-                texts.extend(self.places.get(&place).map(|seen| seen.text(&place)));
+            if is_excused(&place) || !self.is_always_lost(&place, tries) {
+                continue;
+            }
+            let beside = self.lost_beside(&place);
+            // Serde may refuse all of the part for a value beside the field, if a warning says of
+            // that value that the schema does not tell which ones serde reads.
+            if !beside.iter().any(&is_excused) {
+                texts.extend(self.places.get(&place).map(|seen| seen.text(&place, &beside)));
             }
         }
         texts
+    }
+
+    /// The other fields of the object at a place that serde wrote of no value.
+    fn lost_beside(&self, place: &[String]) -> Vec<Path> {
+        let object = place.split_last().map_or(place, |(_, object)| object);
+        let is_beside = |other: &Path| {
+            other.len() == place.len() && other.starts_with(object) && other.as_slice() != place
+        };
+        let lost = self.places.iter().filter(|(_, seen)| !seen.is_kept && seen.lost > 0);
+        lost.map(|(other, _)| other).filter(|other| is_beside(other)).cloned().collect()
     }
 
     /// Whether serde loses the part at `place` of further values as well, and of enough.
@@ -348,12 +364,27 @@ impl ValueCounts {
         !self.is_kept && self.lost >= LEAST && self.values.len() >= DIFFERENT
     }
 
-    fn text(&self, place: &[String]) -> String {
+    /// The text about a lost field, and fields `beside` it that are lost as well: serde may refuse
+    /// the values of these.
+    fn text(&self, place: &[String], beside: &[Path]) -> String {
         let (stored, written) = self.shortest.clone().unwrap_or_default();
+        let (place, pair) = (
+            shown(place),
+            format!("the API server stores {stored}, and serde writes that as {written}"),
+        );
+        if beside.is_empty() {
+            return format!(
+                "serde never writes `{place}`: {pair}; one variant of an enum without a tag takes the values of another, or \
+                 the field is not written"
+            );
+        }
+        let beside: Vec<String> =
+            beside.iter().map(|other| format!("`{}`", shown(other))).collect();
         format!(
-            "serde never writes `{}`: the API server stores {stored}, and serde writes that as {written}; one variant of an \
-             enum without a tag takes the values of another, or the field is not written",
-            shown(place)
+            "serde wrote `{place}` of no value that was tried: {pair}; one variant of an enum without a tag takes the values \
+             of another, the field is not written, or serde reads none of the values that were tried for {}: give these \
+             a `pattern`, or the check an object that serde reads (`check_from([…])`)",
+            beside.join(", ")
         )
     }
 }

@@ -12,6 +12,8 @@ mod tests;
 mod texts;
 mod values;
 mod versions;
+#[cfg(test)]
+mod warned_tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

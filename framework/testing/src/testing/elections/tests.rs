@@ -1,13 +1,13 @@
 use super::*;
 
-/// Number of elections that a test holds; more with `WINDLASS_ELECTIONS`, or by the program
-/// `elections`.
+/// Number of simulated elections of a test; `WINDLASS_ELECTIONS` sets another. The program
+/// `elections` of `tests/` runs more.
 fn elections(default: u64) -> u64 {
     std::env::var("WINDLASS_ELECTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
 #[test]
-fn l5_no_two_leaders_can_write_at_once_whatever_the_rates_within_1_15() {
+fn l5_no_two_leaders_can_write_at_once_with_clock_rates_that_differ_by_up_to_15_percent() {
     let tally = Elections::skewed().hold(1, elections(2_000));
     assert!(tally.is_safe(), "{tally}");
 }
@@ -22,12 +22,12 @@ fn l5_no_two_leaders_can_write_at_once_with_writes_1_7_s_on_their_way_to_the_ser
 fn d6_clocks_that_jump_and_drift_let_no_two_processes_write_at_once() {
     let tally = Elections::skewed().hold(6, elections(1_000));
     assert!(tally.is_safe(), "{tally}");
-    let fooled = Elections::skewed().broken(Defect::WallClock).hold(6, 1_000);
-    assert!(fooled.overlaps > 0, "clocks did not jump: {fooled}");
+    let with_wall_clock = Elections::skewed().broken(Defect::WallClock).hold(6, 1_000);
+    assert!(with_wall_clock.overlaps > 0, "clocks did not jump: {with_wall_clock}");
 }
 
-/// The condition that the promise names is necessary: the same elections beyond that condition are
-/// not safe.
+/// Writes that take longer to reach the server than the promise allows may overlap, so the limit
+/// in the promise is needed.
 #[test]
 fn l5_writes_that_are_longer_on_their_way_than_promised_are_counted() {
     let late = Elections::paused().late(Duration::from_secs(8)).hold(1, 2_000);
@@ -49,7 +49,7 @@ fn every_planted_defect_is_counted_as_overlapping_writes() {
 }
 
 #[test]
-fn everything_that_can_go_wrong_did() {
+fn every_fault_occurs_in_500_elections() {
     let tally = Elections::paused().hold(3, 500);
     let counts =
         [tally.writes, tally.refused, tally.crashes, tally.releases, tally.left, tally.freezes];

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rcgen::KeyPair;
 
 use super::failed;
-use super::pki::{Authority, unmade};
+use super::pki::{Authority, cannot_make};
 use windlass_core::error::Error;
 
 /// Name, uid and groups of the users that have a static token.
@@ -61,7 +61,7 @@ pub(super) fn new_folder() -> Result<PathBuf, Error> {
 ///
 /// The key pair of `accounts.*` signs tokens of service accounts and verifies them.
 pub(super) fn furnish(folder: &Path, clients: &Authority) -> Result<String, Error> {
-    let accounts = KeyPair::generate().map_err(unmade)?;
+    let accounts = KeyPair::generate().map_err(cannot_make)?;
     write(folder, "accounts.key", &accounts.serialize_pem())?;
     write(folder, "accounts.pub", &accounts.public_key_pem())?;
     write(folder, "clients.crt", &clients.certificate)?;

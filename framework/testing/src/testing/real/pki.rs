@@ -1,7 +1,7 @@
 //! Certificates for the real API server and the server's clients.
 //!
-//! Keys are made anew for each server and never leave the server's folder; a certificate of one
-//! server is worth nothing at another.
+//! Keys are made anew for each server and never leave the server's folder; every
+//! other server rejects the certificates of one server.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,9 +19,8 @@ use windlass_core::error::Error;
 /// A client certificate with the key, PEM.
 #[derive(Clone, Debug)]
 pub struct ClientCertificate {
-    /// The certificate.
-    ///
-    /// As [`ClientConfig`](windlass_client::client::ClientConfig) takes the certificate.
+    /// The certificate, PEM: the form that [`ClientConfig`](windlass_client::client::ClientConfig)
+    /// expects.
     pub certificate: String,
     /// Private key.
     pub key: SecretString,
@@ -29,7 +28,7 @@ pub struct ClientCertificate {
 
 /// A certificate authority.
 pub(super) struct Authority {
-    /// Name and private key of the authority, which sign certificates.
+    /// Signs certificates with the authority's name and key.
     issuer: Issuer<'static, KeyPair>,
     /// Certificate of the authority, PEM.
     pub(super) certificate: String,
@@ -39,7 +38,7 @@ pub(super) struct Authority {
 pub(super) struct PemIdentity {
     /// The certificate.
     pub(super) certificate: String,
-    /// Private key of the authority.
+    /// Private key of the certificate.
     pub(super) key: String,
 }
 
@@ -66,7 +65,7 @@ impl Authority {
     /// The certificate is valid for `127.0.0.1` and `localhost`, and for no other host.
     pub(super) fn server(&self) -> Result<PemIdentity, Error> {
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
-        let params = CertificateParams::new(hosts).map_err(unmade)?;
+        let params = CertificateParams::new(hosts).map_err(cannot_make)?;
         self.sign(params, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
@@ -99,8 +98,8 @@ impl Authority {
     ) -> Result<PemIdentity, Error> {
         // A single usage: a client's certificate must not pass for a server's.
         params.extended_key_usages = vec![usage];
-        let key = KeyPair::generate().map_err(unmade)?;
-        let certificate = params.signed_by(&key, &self.issuer).map_err(unmade)?;
+        let key = KeyPair::generate().map_err(cannot_make)?;
+        let certificate = params.signed_by(&key, &self.issuer).map_err(cannot_make)?;
         Ok(PemIdentity { certificate: certificate.pem(), key: key.serialize_pem() })
     }
 }
@@ -111,7 +110,8 @@ impl fmt::Debug for Authority {
     }
 }
 
-/// Parameters of a certificate with this common name, which kube-apiserver takes as the user.
+/// Parameters of a certificate with this common name. kube-apiserver reads the name of a client
+/// certificate as the user.
 fn named(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     // The default's own common name is replaced.
@@ -120,6 +120,6 @@ fn named(name: &str) -> CertificateParams {
 }
 
 /// The error of a certificate that cannot be made.
-pub(super) fn unmade(error: rcgen::Error) -> Error {
+pub(super) fn cannot_make(error: rcgen::Error) -> Error {
     failed("cannot make a certificate").because(error)
 }

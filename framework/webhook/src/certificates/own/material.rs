@@ -1,5 +1,7 @@
 //! The contents of the Secret, and the step that is due.
 
+// DESIGN.md, 243: No clock of a node ends the trust in an authority at once
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -52,8 +54,9 @@ pub(super) enum RenewalStep {
 }
 
 impl Material {
-    /// Makes everything anew. Authorities of the bundles before, PEM, stay trusted until their end:
-    /// other replicas show what they signed until the next look.
+    /// Makes everything anew. Authorities of the bundles before, PEM, stay trusted until a later
+    /// step: other replicas show what they signed. Those that have ended come last, and stay, too:
+    /// the clock of this node may be wrong, and to API servers they are worth nothing.
     pub(super) fn issue(
         names: &CertificateNames,
         now: Timestamp,
@@ -61,10 +64,11 @@ impl Material {
     ) -> Result<Self, Error> {
         let authority = authority(names, now)?;
         let serving = Some(serving(names, &authority, now)?);
+        let before = || before.iter().flat_map(|bundle| certificates(bundle));
+        let is_valid = |one: &String| validity(one).is_some_and(|one| one.not_after > now);
         let mut earlier: Vec<String> = Vec::new();
-        for one in before.iter().flat_map(|bundle| certificates(bundle)) {
-            let is_valid = validity(&one).is_some_and(|one| one.not_after > now);
-            if is_valid && earlier.len() < MOST_TRUSTED && !earlier.contains(&one) {
+        for one in before().filter(is_valid).chain(before()) {
+            if earlier.len() < MOST_TRUSTED && !earlier.contains(&one) {
                 earlier.push(one);
             }
         }
@@ -185,6 +189,8 @@ impl Material {
         names: &CertificateNames,
         now: Timestamp,
     ) -> Result<Self, Error> {
+        // Replicas show what it signed until they read the Secret, whatever the clock of this node.
+        let replaced = self.authority.certificate.clone();
         let mut new = match step {
             RenewalStep::Keep => return Ok(self),
             RenewalStep::Serving => {
@@ -200,7 +206,8 @@ impl Material {
             }
             RenewalStep::IssueAll => return Self::issue(names, now, &[self.bundle()]),
         };
-        new.earlier.retain(|one| validity(one).is_some_and(|one| one.not_after > now));
+        let is_valid = |one: &String| validity(one).is_some_and(|one| one.not_after > now);
+        new.earlier.retain(|one| *one == replaced || is_valid(one));
         Ok(new)
     }
 

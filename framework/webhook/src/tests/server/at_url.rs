@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition,
 };
@@ -26,9 +27,12 @@ struct Laptop {
 
 impl Laptop {
     async fn start(world: &World, url: &str) -> Self {
+        Self::start_with(world, Webhooks::new().converting::<v1::Parcel>(), url).await
+    }
+
+    async fn start_with(world: &World, webhooks: Webhooks, url: &str) -> Self {
         let (dial, accepted) = mpsc::channel(16);
-        let server = WebhookServer::new(Webhooks::new().converting::<v1::Parcel>())
-            .listener(Pipes(Mutex::new(accepted)));
+        let server = WebhookServer::new(webhooks).listener(Pipes(Mutex::new(accepted)));
         let (stop, status) = (CancellationToken::new(), Arc::new(ServerStatus::default()));
         let client = world.client.clone();
         let webhooks = Some(WebhookAccess::at(url));
@@ -196,4 +200,59 @@ async fn a_fault_of_a_conversion_is_logged_once_and_again_when_it_comes_back() {
         pass(16).await;
         assert!(url(&conversion(&world).await).is_some(), "it is repaired");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_processes_at_urls_the_later_has_the_conversion_and_gives_it_to_the_other() {
+    let world = World::start().await;
+    let before = conversion(&world).await;
+    let at = |host: &str| Some(format!("https://{host}.example/convert-example-dev-parcel"));
+    let asked = async || url(&conversion(&world).await).map(str::to_owned);
+    let first = Laptop::start(&world, "https://first.example").await;
+    let second = Laptop::start(&world, "https://second.example").await;
+    for _ in 0..60 {
+        assert_eq!(asked().await, at("second"));
+        pass(5).await;
+    }
+    let (ok, detail) = first.contest().expect("it says where the conversion is asked");
+    assert!(ok && detail.contains("https://second.example"), "{detail}");
+    assert_eq!(second.contest(), None);
+    second.stop().await;
+    pass(3).await;
+    assert_eq!((asked().await, first.contest()), (at("first"), None));
+
+    let third = Laptop::start(&world, "https://third.example").await;
+    pass(30).await;
+    first.stop().await;
+    pass(30).await;
+    assert_eq!((asked().await, third.contest()), (at("third"), None));
+    third.stop().await;
+    assert_eq!(conversion(&world).await, before);
+    assert!(!has_annotation(&definition(&world).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_process_at_a_url_has_configurations_of_its_own_and_removes_no_others() {
+    let world = World::start().await;
+    let name = |host: &str| format!("shop-webhooks-by-url-{host}.example-9443");
+    let configured = async |host: &str| {
+        let stored = world.client.all::<ValidatingWebhookConfiguration>();
+        let stored = stored.get_opt(&name(host)).await.unwrap()?;
+        stored.webhooks?.remove(0).client_config.url
+    };
+    let start = async |host: &str| {
+        let url = format!("https://{host}.example:9443");
+        Laptop::start_with(&world, Webhooks::new().validating(Rules), &url).await
+    };
+    let url = |host: &str| Some(format!("https://{host}.example:9443{VALIDATE}"));
+    let (first, second) = (start("first").await, start("second").await);
+    for _ in 0..10 {
+        assert_eq!(configured("first").await, url("first"));
+        assert_eq!(configured("second").await, url("second"));
+        pass(7).await;
+    }
+    first.stop().await;
+    assert_eq!((configured("first").await, configured("second").await), (None, url("second")));
+    second.stop().await;
+    assert_eq!(configured("second").await, None);
 }

@@ -12,7 +12,7 @@ use super::own::{Replica, World};
 use super::*;
 
 const CONFIGURATION: &str = "shop-webhooks";
-const AT_URL: &str = "shop-webhooks-by-url";
+const AT_URL: &str = "shop-webhooks-by-url-laptop.example";
 
 /// Returns the details of the checks about configurations; all of them leave the Pod ready.
 fn shown(replica: &Replica) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 mod at_url;
 mod certificates;
+mod definitions;
 mod flood;
 mod hostile;
 mod kept;

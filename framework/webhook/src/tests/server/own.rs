@@ -79,6 +79,13 @@ impl World {
         self.replica_named("shop", webhooks)
     }
 
+    /// Returns a client of a node whose clock shows this time.
+    pub(super) fn client_at(&self, seconds: i64) -> Client {
+        let clock = Clock::simulated(Timestamp::from_second(seconds).unwrap());
+        let environment = Environment { clock, rng: Rng::seeded(1), metrics: Metrics::new() };
+        Client::over(Arc::new(Pipe(self.server.clone())), environment)
+    }
+
     /// Starts a replica whose node has another time.
     pub(super) fn replica_with(&self, client: Client) -> Replica {
         self.start_replica(client, ("shop", webhooks()), true)
@@ -105,7 +112,7 @@ impl World {
         self.start_replica(self.client.clone(), (name, webhooks), true)
     }
 
-    fn start_replica(
+    pub(super) fn start_replica(
         &self,
         client: Client,
         (name, webhooks): (&str, Webhooks),
@@ -245,7 +252,8 @@ async fn w1_certificates_that_expired_while_everything_was_down_are_made_anew() 
         let entry = world.validating().await.webhooks.unwrap().remove(0);
         let bundle = entry.client_config.ca_bundle.unwrap().0;
         let trusted = String::from_utf8(bundle).unwrap().matches("BEGIN").count();
-        assert_eq!(trusted, 1, "an authority that has ended is left out at once");
+        // One that has ended stays until the next step: the clock of a node may be wrong.
+        assert_eq!(trusted, if days == 400 { 2 } else { 1 });
         replica.stop.cancel();
         replica.task.await.unwrap().unwrap();
     }

@@ -99,7 +99,7 @@ async fn a_review_that_takes_long_is_answered_after_the_stop() {
 }
 
 /// The configuration of a process at a URL.
-const AT_URL: &str = "shop-webhooks-by-url";
+const AT_URL: &str = "shop-webhooks-by-url-shop-webhooks.default.svc";
 
 /// A process at a URL.
 struct AtUrl {

@@ -254,3 +254,69 @@ fn a_default_may_be_every_duration_that_api_servers_read() {
     let fault = structural_schema::<NoDuration>().unwrap_err().to_string();
     assert!(fault.contains("must be of type duration"), "{fault}");
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Ratio(f64);
+
+#[derive(Serialize, Deserialize, Schema)]
+#[serde(default)]
+struct Endless {
+    whole: f64,
+}
+
+impl Default for Endless {
+    fn default() -> Self {
+        Self { whole: f64::NEG_INFINITY }
+    }
+}
+
+fn endless() -> f32 {
+    f32::INFINITY
+}
+
+fn ratio() -> Ratio {
+    Ratio(f64::NAN)
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct NoNumbers {
+    #[serde(default = "endless")]
+    by_serde: f32,
+    inner: Endless,
+    #[schema(default = vec![f64::INFINITY])]
+    list: Vec<f64>,
+    #[schema(default = f64::NAN)]
+    of_an_option: Option<f64>,
+    #[schema(default = f64::INFINITY)]
+    of_the_schema: f64,
+    #[serde(default = "ratio")]
+    ratio: Ratio,
+}
+
+#[test]
+fn a_default_that_is_no_number_of_json_is_a_fault_with_its_place() {
+    let fault = structural_schema::<NoNumbers>().unwrap_err().to_string();
+    for field in ["by_serde", "inner.whole", "of_an_option", "of_the_schema", "ratio"] {
+        let expected =
+            format!(".{field}: its default is infinite or `NaN`, which no number of JSON is");
+        assert!(fault.contains(&expected), "{expected} in {fault}");
+    }
+    let of_list =
+        ".list: its default [null] at [0] is null, as serde writes infinite numbers and `NaN`";
+    assert!(fault.contains(of_list), "{fault}");
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OfOptions<T: Default> {
+    #[serde(default)]
+    any: T,
+    #[serde(default)]
+    option: Option<f64>,
+}
+
+#[test]
+fn the_default_of_an_option_of_a_number_is_no_fault() {
+    let found = structural_schema::<OfOptions<Option<f64>>>().unwrap();
+    assert_eq!(stored::<OfOptions<Option<f64>>>(json!({})), json!({}));
+    assert!(found.warnings.iter().all(|it| it.contains("API servers ")), "{:?}", found.warnings);
+}

@@ -8,6 +8,7 @@ mod flattened;
 mod forms;
 #[cfg(feature = "full-schemas")]
 mod full;
+mod inner_keys;
 mod items;
 mod kept;
 mod keys;

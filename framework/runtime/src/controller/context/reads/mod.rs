@@ -1,5 +1,6 @@
 //! Reads of other objects that become watches: a change of them reconciles the reader.
 
+// DESIGN.md, 254: A read whose grant is missing stalls its reader
 // DESIGN.md, 176: A read that finds the same again is ready without a task or an allocation
 
 mod by;
@@ -202,9 +203,10 @@ impl<C: Reconciler> Context<C> {
     ///
     /// # Errors
     /// [`ErrorKind::Timeout`](windlass_core::ErrorKind::Timeout) when the cache is not filled after
-    /// 10 s, with the reason; [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when this
-    /// object has no namespace and `K` is namespaced, or when the operator does not read the
-    /// namespace.
+    /// 10 s, with the reason; [`ErrorKind::Forbidden`](windlass_core::ErrorKind::Forbidden) when a
+    /// missing right is the reason, which the text names;
+    /// [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) when this object has no namespace and
+    /// `K` is namespaced, or when the operator does not read the namespace.
     /// # Cancel safety
     /// Safe: the object stays watched until the next successful reconcile.
     /// # Panics
@@ -355,7 +357,9 @@ impl<C: Reconciler> Context<C> {
                     source.info,
                     missing.as_deref().unwrap_or("its first list has not been delivered")
                 );
-                Err(Error::new(ErrorKind::Timeout, text))
+                let lacks_right = source.registration.lacks_right();
+                let kind = if lacks_right { ErrorKind::Forbidden } else { ErrorKind::Timeout };
+                Err(Error::new(kind, text))
             }
         }
     }

@@ -5,14 +5,14 @@ use std::sync::atomic::AtomicBool;
 use super::*;
 use crate::controller::Timer;
 
-/// Acts as the host of the site says.
+/// Reconciler whose behaviour is selected by `spec.host`.
 #[derive(Clone, Default)]
 struct Failing {
     attempts: Arc<Mutex<Vec<u32>>>,
     tries: Arc<Mutex<Vec<tokio::time::Instant>>>,
     reports: Arc<Mutex<Vec<String>>>,
     is_well: Arc<AtomicBool>,
-    /// Makes reports panic, fail or hang.
+    /// Makes reports panic (1), hang (2) or fail (3).
     reports_badly: Arc<AtomicU32>,
 }
 
@@ -45,7 +45,7 @@ impl Reconciler for Failing {
             "terminal" => Err(Failure::terminal("no such zone")),
             "counts" => Err(format!("try {}", cx.attempt()).into()),
             "differs" => Err(format!("request {}", self.tries()).into()),
-            "says so" => {
+            "sets a condition" => {
                 let text = format!("request {}", self.tries());
                 cx.set_condition(unmet("Ready", "Own", &text)).await?;
                 Err(text.into())
@@ -166,6 +166,7 @@ async fn an_object_whose_retries_are_used_up_can_be_tried_slowly_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn a_function_may_choose_the_delay_after_the_last_retry() {
     let (world, failing) = (World::start().await, Failing::default());
+    // Tries after the last retry are not counted as failures, so 2 is the number each time.
     let ask = |_: &Failure, failures: u32| match failures {
         2 => Some(Duration::from_secs(100)),
         _ => None,
@@ -208,17 +209,17 @@ async fn g_q9_the_backoff_is_not_advanced_by_unrelated_events() {
     let builder = ControllerBuilder::new().retry(RetryPolicy::at_most(100)).report_every_failure();
     let running = start(&world, &failing, builder, "counts").await;
     pass(1200).await;
-    let attempts = |failing: &Failing| {
+    let last_attempt = |failing: &Failing| {
         let last = failing.reports().pop().expect("a report");
         last.rsplit(' ').next().and_then(|n| n.parse::<u32>().ok()).expect("a number")
     };
-    let (tries, attempt) = (failing.tries(), attempts(&failing));
+    let (tries, attempt) = (failing.tries(), last_attempt(&failing));
     for n in 0..40 {
         world.patch("home", json!({ "metadata": { "labels": { "n": n.to_string() } } })).await;
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(failing.tries() >= tries + 40, "each is looked at");
-    assert!(attempts(&failing) <= attempt + 2, "{attempt} and {}", attempts(&failing));
+    assert!(last_attempt(&failing) <= attempt + 2, "{attempt} and {}", last_attempt(&failing));
     assert_eq!(world.counted(&names::RECONCILE_GIVEN_UP), 0);
     let tries = failing.tries();
     pass(310).await;
@@ -357,7 +358,7 @@ async fn c5_after_a_conflict_the_next_try_waits_until_the_cache_shows_the_winner
     world.server.faults().pause_watches("sites");
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
     let tries = count(&labelling.tries);
-    // The retry comes every 10 s, and sees the old state.
+    // The requeue comes every 10 s, and sees the old state.
     while count(&labelling.tries) == tries {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -416,11 +417,12 @@ async fn time_that_passes_gives_an_object_that_was_given_up_no_new_retries() {
 #[tokio::test(start_paused = true)]
 async fn c2_writes_of_a_failing_reconcile_do_not_repeat_it_before_its_backoff() {
     let mut tries = Vec::new();
-    for (host, tells) in [("fails", false), ("fails", true), ("differs", true), ("says so", false)]
+    for (host, sets_condition) in
+        [("fails", false), ("fails", true), ("differs", true), ("sets a condition", false)]
     {
         let (world, failing) = (World::start().await, Failing::default());
         let mut builder = ControllerBuilder::new();
-        if tells {
+        if sets_condition {
             builder = builder.outcome_condition("Ready");
         }
         let running = start(&world, &failing, builder, host).await;
@@ -446,7 +448,8 @@ async fn c2_the_report_that_an_object_is_given_up_gives_it_no_new_retries() {
     }
 }
 
-/// The condition with the failure is written upon the user's change, which is not reconciled yet.
+/// The condition with the failure is written after the user's change, before that change is
+/// reconciled.
 #[tokio::test(start_paused = true)]
 async fn a_change_during_a_reconcile_that_fails_is_reconciled_at_once() {
     let (world, failing) = (World::start().await, Failing::default());

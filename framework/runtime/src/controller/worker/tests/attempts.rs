@@ -77,6 +77,19 @@ async fn a_reconcile_that_was_ended_is_logged_as_an_error_and_a_failure_as_a_war
     }
 }
 
+/// Without a later attempt nothing would write the condition again.
+#[tokio::test(start_paused = true)]
+async fn a_terminal_failure_is_tried_again_only_while_its_condition_is_not_written() {
+    for (shows, runs) in [(Some(false), 3..=4), (Some(true), 1..=1), (None, 1..=1)] {
+        let stage = Stage::playing(Script { shows, ..Script::default() }, 1, LONG);
+        stage.add("terminal");
+        pass(Duration::from_secs(100)).await;
+        let found = stage.script.runs("terminal");
+        assert!(runs.contains(&found), "{shows:?}: {found}");
+        stage.stop().await;
+    }
+}
+
 #[test]
 fn every_reconcile_of_a_worker_has_a_number_of_its_own_that_looks_random() {
     for seed in [0, 7, 0x5e83_0d29_41c2_77e3] {

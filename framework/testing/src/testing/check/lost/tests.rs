@@ -23,6 +23,8 @@ macro_rules! kind {
     };
 }
 
+mod converted;
+
 /// Asserts that the check of a kind reports a field.
 async fn loses<K: windlass_core::crd::CustomResource>(place: &str) {
     let error = try_check::<K>().await.expect_err(place).to_string();

@@ -1,13 +1,9 @@
 //! Certificates that are not valid yet.
 
-use jiff::{SignedDuration, Timestamp};
-use windlass_core::clock::Clock;
-use windlass_core::environment::Environment;
-use windlass_core::metrics::Metrics;
-use windlass_core::rng::Rng;
+use jiff::SignedDuration;
 
 use super::certificates::{Folder, place};
-use super::own::{EPOCH, Pipe, World};
+use super::own::{EPOCH, World};
 use super::*;
 use crate::MountedFiles;
 
@@ -58,11 +54,7 @@ async fn mounted_files_of_the_future_wait_while_the_files_before_are_in_use() {
 #[tokio::test(start_paused = true)]
 async fn a_secret_of_a_replica_whose_clock_is_fast_is_waited_for() {
     let world = World::start().await;
-    let fast = EPOCH + 24 * 3600;
-    let clock = Clock::simulated(Timestamp::from_second(fast).unwrap());
-    let environment = Environment { clock, rng: Rng::seeded(1), metrics: Metrics::new() };
-    let client = Client::over(Arc::new(Pipe(world.server.clone())), environment);
-    let maker = world.replica_with(client);
+    let maker = world.replica_with(world.client_at(EPOCH + 24 * 3600));
     pass(2).await;
     maker.end().await;
     let made = world.secret().await;
@@ -78,4 +70,19 @@ async fn a_secret_of_a_replica_whose_clock_is_fast_is_waited_for() {
     assert!(replica.status.checks()[0].ok);
     let left = replica.not_after().duration_since(world.clock.wall());
     assert!(left > SignedDuration::from_hours(24 * 89), "{left:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_whose_clock_is_a_year_ahead_takes_no_trust_from_what_others_show() {
+    for years in [1, 3] {
+        let world = World::start().await;
+        let right = world.replica();
+        pass(30).await;
+        let fast = EPOCH + years * 366 * 24 * 3600;
+        let _fast = world.replica_with(world.client_at(fast));
+        for second in 0..900 {
+            assert_eq!(world.ask(&right).await.0, 200, "{years} years, after {second} s");
+            pass(1).await;
+        }
+    }
 }

@@ -120,3 +120,23 @@ async fn what_others_change_during_an_upgrade_is_put_back_as_the_newer_version_h
         assert_eq!(stands(&world).await, NEW, "{is_forgotten}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_finds_the_right_rules_decides_like_one_that_writes_them() {
+    let world = World::start().await;
+    let first = world.replica_of(version(OLD));
+    pass(60).await;
+    let _restarted = world.replica_of(version(OLD));
+    pass(20).await;
+    first.end().await;
+    let written = world.validating().await.metadata.resource_version;
+    // It started before the last start of the others, by the clock of its node.
+    let slow = world.client_at(super::own::EPOCH + 30);
+    let new = world.start_replica(slow, ("shop", version(NEW)), true);
+    for _ in 0..60 {
+        pass(2).await;
+        assert_eq!(stands(&world).await, OLD);
+    }
+    assert_eq!(world.validating().await.metadata.resource_version, written, "nobody writes it");
+    assert_eq!(shown(&[new]), Vec::<String>::new());
+}

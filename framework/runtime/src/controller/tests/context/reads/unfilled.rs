@@ -38,3 +38,33 @@ async fn a_read_of_a_cache_that_cannot_be_filled_fails_with_the_reason_after_10_
     running.settled().await;
     assert_eq!(reader.noted().last().map(|last| last.ends_with("map=app:x")), Some(true));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_grant_of_a_read_stalls_its_reader_until_the_cache_may_be_filled() {
+    let (world, reader) = (World::start().await, Reader::default());
+    let builder = ControllerBuilder::<Reader>::new().outcome_condition("Ready");
+    let running = world.run(builder.build(reader.clone())).await;
+    world.maps().create(&child("app", "x")).await.expect("created");
+    let shown = async || {
+        let status = world.sites().get("home").await.expect("it is there").status;
+        let ready = status.and_then(|status| status.conditions.get("Ready").cloned());
+        ready.map(|it| (it.reason, it.message)).unwrap_or_default()
+    };
+    // Another cause than a missing grant passes by itself.
+    let broken =
+        world.server.faults().add(Fault::new(Do::Answer(500)).resource("configmaps").always());
+    world.create("home", "map=app").await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!(shown().await.0, "ReconcileFailed");
+    broken.remove();
+    let refused = Fault::new(Do::Answer(403)).resource("configmaps").always();
+    let refused = world.server.faults().add(refused);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let (reason, text) = shown().await;
+    assert_eq!(reason, "RequestRefused", "{text}");
+    assert!(text.contains("grant the verb") && text.contains("configmaps"), "{text}");
+    refused.remove();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    running.settled().await;
+    assert_eq!(shown().await.0, "Reconciled");
+}
