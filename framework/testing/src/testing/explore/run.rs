@@ -26,6 +26,9 @@ use crate::testing::paused::paused_runtime;
 const QUIET: Duration = Duration::from_secs(60);
 /// Virtual time after which a world that is not quiet will never be.
 const LONGEST: Duration = Duration::from_secs(3600);
+/// Updates of one object by the operator after which a world will never be quiet either: ten minutes
+/// of a loop that the operator's guard slows down to one a second.
+const MOST_UPDATES: usize = 600;
 /// Virtual time in which an operator may still repair a difference by a requeue.
 const PATIENCE: Duration = Duration::from_secs(700);
 
@@ -162,20 +165,30 @@ where
     outcome
 }
 
-/// Lets the operator go on by itself. The changes of the second half of that time are those that no
-/// end has.
+/// Lets the operator go on by itself, for an hour or until an object was updated very often. The
+/// changes of the second half of that time are those that no end has.
 async fn go_on(world: &World) -> Outcome {
-    world.clock().sleep(LONGEST / 2).await;
-    let restart = world.monitor().changes();
-    world.clock().sleep(LONGEST / 2).await;
+    let (clock, monitor) = (world.clock(), world.monitor());
+    let (began, first) = (clock.now(), monitor.changes());
+    let mut looks = vec![first];
+    while clock.now() - began < LONGEST && !is_endless(world, first) {
+        clock.sleep(QUIET).await;
+        looks.push(monitor.changes());
+    }
+    let restart = looks.get(looks.len() / 2).copied().unwrap_or(first);
     Outcome { restart, ..Outcome::default() }
+}
+
+/// Whether the operator has updated an object very often from a change on.
+fn is_endless(world: &World, first: usize) -> bool {
+    world.monitor().told(|changes| renewed::most(changes, first)) >= MOST_UPDATES
 }
 
 /// Waits for the end, and then for the fixpoint after a restart.
 async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     let mut outcome = Outcome { failure: quiet(world).await.err(), ..Outcome::default() };
-    outcome.end = world.snapshot();
     outcome.busy = world.busy().await;
+    outcome.end = world.snapshot();
     let differs = |outcome: &Outcome| {
         let is_other = |expected: &Expectation| {
             !expected.differences(&outcome.end).is_empty() || !expected.busy(outcome).is_empty()
@@ -185,8 +198,8 @@ async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     if outcome.failure.is_none() && differs(&outcome) {
         world.clock().sleep(PATIENCE).await;
         outcome.failure = quiet(world).await.err();
-        outcome.end = world.snapshot();
         outcome.busy = world.busy().await;
+        outcome.end = world.snapshot();
     }
     world.monitor().calm();
     outcome.restart = world.monitor().changes();
@@ -211,22 +224,10 @@ pub(super) async fn quiet(world: &World) -> Result<(), String> {
         if world.monitor().judged() == before {
             return Ok(());
         }
-        if clock.now() - began > LONGEST {
-            let places = world.monitor().told(|changes| renewed::told(changes, first));
-            return Err(restless(&places));
+        let passed = clock.now() - began;
+        if passed > LONGEST || is_endless(world, first) {
+            let text = format!("objects were still changed after {} s", passed.as_secs());
+            return Err(world.monitor().told(|changes| renewed::restless(&text, changes, first)));
         }
     }
-}
-
-/// Returns the sentence about a world that does not become quiet, with the places that the operator
-/// has updated.
-fn restless(places: &str) -> String {
-    let text = format!("objects were still changed after {} s", LONGEST.as_secs());
-    if places.is_empty() {
-        return text;
-    }
-    format!(
-        "{text}: {places}; write such a value only when another one changes, or as the time of its last change in the \
-         form of RFC 3339, which is not compared"
-    )
 }

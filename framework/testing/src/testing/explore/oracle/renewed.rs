@@ -18,6 +18,10 @@ const FEWEST: u32 = 3;
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Beginnings of the paths that may be left out. A desired state that goes on changing is a fault.
 const REPORTS: [&str; 2] = [".status.", ".metadata.annotations."];
+/// Changes without a pause among which a loop is looked for.
+const BURST: usize = 1_000;
+/// Updates of one object among these that are a loop.
+const MOST_IN_BURST: usize = 100;
 /// Most places in one sentence.
 const MOST_TOLD: usize = 4;
 
@@ -32,14 +36,42 @@ struct FieldUpdate<'a> {
     new: &'a Value,
 }
 
+/// Whether the operator has updated an object in a place that oracles judge.
+fn is_update(change: &RecordedChange) -> bool {
+    change.by_operator && change.is_relevant && change.verb == "updates"
+}
+
+/// Returns the number of updates, from a change on, of the object that the operator has updated
+/// most often.
+pub(in crate::testing::explore) fn most(changes: &[RecordedChange], first: usize) -> usize {
+    let mut counts: BTreeMap<(&str, &(String, String)), usize> = BTreeMap::new();
+    let updates = changes.iter().skip(first).filter(|change| is_update(change));
+    updates.for_each(|it| *counts.entry((it.plural(), &it.name)).or_default() += 1);
+    counts.into_values().max().unwrap_or_default()
+}
+
+/// Returns the number of the first of the last changes if they are a loop in which no time passes:
+/// the guard of the operator takes a changed spec or data for the work of a user, and slows down
+/// nothing.
+pub(in crate::testing::explore) fn endless(changes: &[RecordedChange]) -> Option<usize> {
+    let begin = changes.len().checked_sub(BURST)?;
+    let [first, .., last] = changes.get(begin..)? else { return None };
+    if last.at - first.at >= SHORTEST {
+        return None;
+    }
+    let is_same = |change: &&RecordedChange| {
+        is_update(change) && change.name == last.name && change.plural() == last.plural()
+    };
+    (changes.iter().skip(begin).filter(is_same).count() >= MOST_IN_BURST).then_some(begin)
+}
+
 /// Returns the updates of all places, from a change on.
 fn updates(changes: &[RecordedChange], first: usize) -> Vec<FieldUpdate<'_>> {
     let mut last: BTreeMap<(&str, &(String, String)), &Value> = BTreeMap::new();
     let mut updates = Vec::new();
     for (number, change) in changes.iter().enumerate() {
         let before = last.insert((change.plural(), &change.name), &change.after);
-        let is_meant = change.by_operator && change.is_relevant && change.verb == "updates";
-        if number < first || !is_meant {
+        if number < first || !is_update(change) {
             continue;
         }
         let Some(before) = before else { continue };
@@ -87,6 +119,23 @@ fn is_renewed(updates: &[&FieldUpdate<'_>]) -> bool {
     let grows = elapsed::grows(&texts);
     texts.reverse();
     grows || elapsed::grows(&texts)
+}
+
+/// Returns the sentence about a world that does not become quiet: a beginning, and the places that
+/// the operator has updated from a change on.
+pub(in crate::testing::explore) fn restless(
+    text: &str,
+    changes: &[RecordedChange],
+    first: usize,
+) -> String {
+    let places = told(changes, first);
+    if places.is_empty() {
+        return text.to_owned();
+    }
+    format!(
+        "{text}: {places}; write such a value only when another one changes, or as the time of its last change in the \
+         form of RFC 3339, which is not compared"
+    )
 }
 
 /// Returns the places that were updated last from a change on, each with its last values; empty
@@ -172,6 +221,19 @@ mod tests {
         assert!(!is_learned(&course(30, &fight, status)));
         let words = [json!("one"), json!("two"), json!("one"), json!("two")];
         assert!(!is_learned(&course(30, &words, status)));
+    }
+
+    #[test]
+    fn only_many_updates_of_one_object_without_a_pause_are_endless() {
+        let values: Vec<Value> = (0..=BURST).map(|number| json!(number)).collect();
+        let changes = course(0, &values, status);
+        assert_eq!(endless(&changes), Some(1));
+        assert_eq!(endless(&changes[..BURST - 1]), None);
+        assert_eq!(endless(&course(1, &values, status)), None);
+        let mut many = course(0, &values, status);
+        let name = |number: usize| (String::new(), (number / 50).to_string());
+        many.iter_mut().enumerate().for_each(|(number, change)| change.name = name(number));
+        assert_eq!(endless(&many), None);
     }
 
     #[test]
