@@ -26,8 +26,8 @@ use crate::testing::paused::paused_runtime;
 const QUIET: Duration = Duration::from_secs(60);
 /// Virtual time after which a world that is not quiet will never be.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// Updates of one object by the operator after which a world will never be quiet either: ten minutes
-/// of a loop that the operator's guard slows down to one a second.
+/// Updates of one object by the operator after which a world will never be quiet either: ten
+/// minutes of a loop that the operator's guard slows down to one a second.
 const MOST_UPDATES: usize = 600;
 /// Virtual time in which an operator may still repair a difference by a requeue.
 const PATIENCE: Duration = Duration::from_secs(700);
