@@ -89,7 +89,7 @@ fn checks(kind: &Kind, is_status: bool) -> MetadataChecks {
     let name = (kind.served.group.as_str(), kind.name());
     let row = CHECKS.iter().find(|row| (row.0, row.1) == name);
     let found = row.map_or(if kind.served.custom { Change } else { ChangeAndNew }, |row| row.2);
-    let is_new = matches!(found, New) && kind.served.group != "";
+    let is_new = matches!(found, New) && !kind.served.group.is_empty();
     match (name, is_status) {
         (_, false) => found,
         (("batch", "CronJob") | ("policy", "PodDisruptionBudget"), true) => Neither,
