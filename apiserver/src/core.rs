@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
@@ -63,6 +63,9 @@ pub(crate) struct ServerCore {
     pub(crate) issuer: Issuer,
     /// Whether the stand-in for a kubelet runs.
     pub(crate) has_kubelet: AtomicBool,
+    /// Revision at which all objects of the start were there; 0 before, and once another state was
+    /// restored.
+    pub(crate) complete_at: AtomicU64,
     /// Whether the use of quotas is counted from the stored objects.
     pub(crate) counts_quotas: AtomicBool,
     /// Certificate of the authority, in PEM; empty unless the server listens.
@@ -124,6 +127,7 @@ impl ServerCore {
             quotas: Mutex::new(()),
             issuer: Issuer::default(),
             has_kubelet: AtomicBool::new(false),
+            complete_at: AtomicU64::new(0),
             counts_quotas: AtomicBool::new(false),
             root_ca: Mutex::new(String::new()),
             signer: Mutex::new(None),

@@ -4,10 +4,14 @@
 //! object that its kind refuses, or a server whose versions go backwards. Only the writing differs:
 //! lists and watches show these objects like all others.
 
+// DESIGN.md, 282: A server from a backup of an untouched start looks for none of its first objects
+
 use std::io;
+use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
+use crate::controllers::ControllerSet;
 use crate::crds;
 use crate::server::{ApiServer, Builder};
 use crate::status::ApiError;
@@ -19,6 +23,9 @@ use crate::verbs::{VerbCall, create, delete};
 #[derive(Clone, Debug)]
 pub struct Backup {
     pub(crate) state: storage::Backup,
+    /// The controllers of a server to which nothing had been written since its start: all objects
+    /// that they and the start make are there.
+    pub(crate) untouched: Option<ControllerSet>,
 }
 
 impl Backup {
@@ -38,7 +45,8 @@ impl Builder {
         let core = self.core(Some(backup.revision()));
         core.store.begin(&backup.state);
         crds::reload(&core, delete::instances);
-        self.run(core)
+        let is_complete = backup.untouched == Some(self.controllers);
+        self.run(core, is_complete)
     }
 }
 
@@ -108,7 +116,9 @@ impl ApiServer {
 
     /// Returns a backup of everything that is stored now.
     pub fn backup(&self) -> Backup {
-        Backup { state: self.core.store.backup() }
+        let state = self.core.store.backup();
+        let is_untouched = self.core.complete_at.load(Ordering::Relaxed) == state.revision();
+        Backup { state, untouched: is_untouched.then_some(self.controllers) }
     }
 
     /// Goes back to a backup, as a restored etcd does: connections are cut, the watch history is
@@ -119,6 +129,7 @@ impl ApiServer {
     /// [`Builder::expire_future_versions`](crate::Builder::expire_future_versions) changes that
     /// answer to 410. The set of served kinds does not change.
     pub async fn restore(&self, backup: &Backup) {
+        self.core.complete_at.store(0, Ordering::Relaxed);
         self.core.store.restore(&backup.state);
         self.core.cut();
         // Lets the tasks of the cut connections run before the caller goes on.

@@ -51,7 +51,7 @@ impl Builder {
         let stop = core.stop.clone();
         let writer = Writer::start(file, journal, move || stop.cancel())?;
         crds::reload(&core, delete::instances);
-        let mut server = self.run(core);
+        let mut server = self.run(core, false);
         server.data_file = Some(Arc::new(ServerDataFile { authority, token, writer }));
         server.flush().await?;
         Ok(server)

@@ -7,6 +7,7 @@ pub(crate) use self::data_file::ServerDataFile;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -37,7 +38,7 @@ pub struct Builder {
     seed: Option<u64>,
     /// Wall time at the start, in seconds since 1970; `None` for the system's.
     epoch: Option<i64>,
-    controllers: ControllerSet,
+    pub(crate) controllers: ControllerSet,
     tokens: String,
     /// Whether a watch from a future version is answered 410.
     expires_future: bool,
@@ -70,6 +71,8 @@ pub struct ApiServer {
     /// Bearer tokens, shared with the authentication hook.
     tokens: Arc<Tokens>,
     access: Arc<Access>,
+    /// The controllers that run.
+    pub(crate) controllers: ControllerSet,
     /// The data file and its content beside objects; `None` for a server in memory.
     pub(crate) data_file: Option<Arc<ServerDataFile>>,
 }
@@ -207,7 +210,7 @@ impl Builder {
     /// Starts the server inside the current tokio runtime, with everything in memory.
     pub fn start(self) -> ApiServer {
         let core = self.core(None);
-        self.run(core)
+        self.run(core, false)
     }
 
     /// Returns the state of a server that has no objects yet; `revision` is the revision of the
@@ -229,12 +232,16 @@ impl Builder {
         core
     }
 
-    /// Creates the objects that exist from the start, and starts the controllers.
-    pub(crate) fn run(self, core: Arc<ServerCore>) -> ApiServer {
+    /// Creates the objects that exist from the start, unless the store `is_complete`, and starts
+    /// the controllers.
+    pub(crate) fn run(self, core: Arc<ServerCore>, is_complete: bool) -> ApiServer {
         if self.audits {
             core.audit.turn_on();
         }
-        bootstrap::run(&core);
+        // A look for each of them takes longer than many a short run of a test.
+        if !is_complete {
+            bootstrap::run(&core);
+        }
         if self.expires_future {
             core.store.refuse_future();
         }
@@ -254,16 +261,20 @@ impl Builder {
             Arc::new(rbac::Rbac::new(weak)),
         );
         // Before the controllers: role aggregation expects the default roles at its start.
-        rbac::defaults::seed(&core);
+        if !is_complete {
+            rbac::defaults::seed(&core);
+        }
         // Not left to the controllers' task: the first request needs the rules.
-        if self.controllers.has(Controller::Roles) {
+        if self.controllers.has(Controller::Roles) && !is_complete {
             controllers::fill_default_roles(&core);
         }
         if self.controllers != ControllerSet::NONE {
-            controllers::start(&core, self.controllers);
+            controllers::start(&core, self.controllers, is_complete);
         }
         controllers::expiry::start(&core, self.event_lifetime.unwrap_or(EVENT_LIFETIME));
-        ApiServer { core, tokens, access: Arc::new(self.access), data_file: None }
+        core.complete_at.store(core.store.revision(), Ordering::Relaxed);
+        let (access, controllers) = (Arc::new(self.access), self.controllers);
+        ApiServer { core, tokens, access, controllers, data_file: None }
     }
 }
 

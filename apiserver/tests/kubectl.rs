@@ -91,6 +91,7 @@ macro_rules! needs_kubectl {
             $name(&Server::start(kubectl));
             Ok(Completion::Completed)
         })
+        .with_ignored_flag(built::is_listed() && built::program("kubectl").is_none())
     };
 }
 

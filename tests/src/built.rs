@@ -1,10 +1,19 @@
 //! Paths of the programs that `tests/kube-apiserver/build.sh` builds.
 
+// DESIGN.md, 276: A test that only the machine can ignore says so when tests are listed
+
 use std::path::{Path, PathBuf};
 
 /// Reason for which a test that needs kubectl does not run.
 pub const NO_KUBECTL: &str =
     "kubectl is not built: tests/kube-apiserver/build.sh builds it (needs Go)";
+
+/// Whether the process only lists its tests. Runners that start a process for each test, such as
+/// cargo-nextest, ask for the ignored ones in this way, and take a test that is ignored at run time
+/// for one that has passed.
+pub fn is_listed() -> bool {
+    std::env::args().any(|argument| argument == "--list")
+}
 
 /// Returns the program in `WINDLASS_KUBE_BIN`, else in the newest build in the cache that has the
 /// program.

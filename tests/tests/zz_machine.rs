@@ -16,6 +16,7 @@ use std::process::{Command, ExitCode};
 use libtest_mimic::{Arguments, Completion, Trial};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windlass::testing::TestCluster;
+use windlass_tests::built::is_listed;
 use windlass_tests::left_out::{NO_IPV6, has_ipv6, left_out, report};
 use windlass_tests::widget::{Counts, counted};
 
@@ -32,6 +33,7 @@ macro_rules! needs_ipv6 {
             $name();
             Ok(Completion::Completed)
         })
+        .with_ignored_flag(is_listed() && !has_ipv6())
     };
 }
 

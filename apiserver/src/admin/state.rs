@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -45,6 +46,7 @@ pub(super) async fn restore(
     let read = tokio::task::spawn_blocking(move || parse(&body)).await;
     let backup = read.map_err(|error| (500, error.to_string()))?.map_err(|why| (400, why))?;
     let core = &server.core;
+    core.complete_at.store(0, Ordering::Relaxed);
     core.store.restore(&backup);
     crds::reload(core, delete::instances);
     core.cut();

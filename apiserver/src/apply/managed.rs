@@ -245,6 +245,45 @@ pub(crate) fn is_reset(object: &Value) -> bool {
     }
 }
 
+/// Whether objects differ in nothing but the times of their managed fields.
+pub(crate) fn are_equal_but_times(old: &Value, new: &Value) -> bool {
+    let same = |name: &str, old: &Value, new: &Value| match (name, old, new) {
+        ("managedFields", Value::Array(old), Value::Array(new)) => {
+            old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same_entry(old, new))
+        }
+        _ => old == new,
+    };
+    let below = |name: &str, old: &Value, new: &Value| match (name, old, new) {
+        ("metadata", Value::Object(old), Value::Object(new)) => are_equal_by(old, new, same),
+        _ => old == new,
+    };
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => are_equal_by(old, new, below),
+        _ => old == new,
+    }
+}
+
+/// Whether two managers have the same fields, whenever they wrote.
+fn is_same_entry(old: &Value, new: &Value) -> bool {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return old == new };
+    let timeless =
+        |fields: &Map<String, Value>| fields.len() - usize::from(fields.contains_key("time"));
+    let mut fields = old.iter().filter(|(name, _)| *name != "time");
+    timeless(old) == timeless(new) && fields.all(|(name, value)| new.get(name) == Some(value))
+}
+
+/// Whether maps have the same fields, and those are equal in the sense of `same`.
+fn are_equal_by(
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    same: impl Fn(&str, &Value, &Value) -> bool,
+) -> bool {
+    old.len() == new.len()
+        && old
+            .iter()
+            .all(|(name, value)| new.get(name).is_some_and(|other| same(name, value, other)))
+}
+
 /// Removes the list from an object's metadata and returns it.
 pub(crate) fn take(object: &mut Value) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")

@@ -32,6 +32,7 @@ use crate::typed::TypeSchema;
 use managed::{Managed, Owner};
 use updater::Updater;
 
+pub(crate) use managed::are_equal_but_times;
 pub(crate) use scale::{ReplicasChange as ScaleChange, track as track_scale};
 pub(crate) use validate::plain as go_plain;
 
@@ -274,28 +275,11 @@ fn given_owners(old: Option<&Value>, new: &Value, subresource: bool) -> Managed 
 /// objects of their calls.
 #[must_use]
 pub fn keep_times(old: &Value, mut new: Value) -> Value {
-    let entries = |object: &Value| {
-        let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-        list.map(|list| {
-            let mut list = list.clone();
-            for entry in list.iter_mut().filter_map(Value::as_object_mut) {
-                entry.remove("time");
-            }
-            list
-        })
-    };
-    let (Some(before), Some(after)) = (entries(old), entries(&new)) else { return new };
-    // The owners changed: that is a change, and the new times count.
-    if before != after {
-        return new;
-    }
-    let mut old_rest = old.clone();
-    let old_list = managed::take(&mut old_rest);
-    let new_list = managed::take(&mut new);
-    let list = if old_rest == new { old_list } else { new_list };
-    if let (Some(list), Some(meta)) = (list, new.get_mut("metadata").and_then(Value::as_object_mut))
-    {
-        meta.insert("managedFields".to_owned(), list);
+    let times =
+        |object: &Value| object.pointer("/metadata/managedFields").is_some_and(Value::is_array);
+    if times(old) && times(&new) && managed::are_equal_but_times(old, &new) {
+        let list = old["metadata"]["managedFields"].clone();
+        new["metadata"]["managedFields"] = list;
     }
     new
 }

@@ -17,8 +17,7 @@ pub(crate) fn validate(
     value: &Value,
     duplicates: bool,
 ) -> Result<(), String> {
-    let mut walker =
-        ValidatingWalker { table, duplicates, path: String::new(), faults: Vec::new() };
+    let mut walker = ValidatingWalker { table, duplicates, path: Vec::new(), faults: Vec::new() };
     walker.value(root, value);
     join(&walker.faults)
 }
@@ -36,28 +35,31 @@ pub(crate) fn join(faults: &[String]) -> Result<(), String> {
 struct ValidatingWalker<'a> {
     table: &'a TypeTable,
     duplicates: bool,
-    path: String,
+    path: Vec<CheckedStep<'a>>,
     faults: Vec<String>,
 }
 
-impl ValidatingWalker<'_> {
+/// A step of the present path. It becomes a text at a fault only: nearly all values have none.
+enum CheckedStep<'a> {
+    Field(&'a str),
+    Item(PathElement),
+}
+
+impl<'a> ValidatingWalker<'a> {
     /// Checks a value of a type.
-    fn value(&mut self, id: Id, value: &Value) {
+    fn value(&mut self, id: Id, value: &'a Value) {
         match (self.table.kind(id, Some(value)), value) {
             // Null stands for an absent value of any type.
             (_, Value::Null) => {}
             (ValueTreatment::Map(object), Value::Object(map)) => {
                 for (key, value) in map {
+                    let step = CheckedStep::Field(key);
                     let Some(child) = TypeTable::child(object, key) else {
-                        self.below(&PathElement::Field(key.clone()), |walker| {
-                            walker.fault("field not declared in schema");
-                        });
+                        self.below(step, |walker| walker.fault("field not declared in schema"));
                         // Upstream stops at the first undeclared field of a map.
                         return;
                     };
-                    self.below(&PathElement::Field(key.clone()), |walker| {
-                        walker.value(child, value)
-                    });
+                    self.below(step, |walker| walker.value(child, value));
                 }
             }
             (ValueTreatment::Map(_), other) => {
@@ -76,7 +78,7 @@ impl ValidatingWalker<'_> {
     }
 
     /// Checks the items of a list, and that their keys are unique where that is asked for.
-    fn list(&mut self, kind: &ListMerge, items: Id, list: &[Value]) {
+    fn list(&mut self, kind: &ListMerge, items: Id, list: &'a [Value]) {
         let mut seen = std::collections::BTreeSet::new();
         for (index, item) in list.iter().enumerate() {
             let step = if kind.is_atomic() {
@@ -93,22 +95,25 @@ impl ValidatingWalker<'_> {
             if !kind.is_atomic() && !seen.insert(step.clone()) && !self.duplicates {
                 self.fault(&format!("duplicate entries for key {step}"));
             }
-            self.below(&step, |walker| walker.value(items, item));
+            self.below(CheckedStep::Item(step), |walker| walker.value(items, item));
         }
     }
 
     /// Runs a check with the path extended by a step.
-    fn below(&mut self, step: &PathElement, run: impl FnOnce(&mut Self)) {
-        let length = self.path.len();
-        self.path.push_str(&step.to_string());
+    fn below(&mut self, step: CheckedStep<'a>, run: impl FnOnce(&mut Self)) {
+        self.path.push(step);
         run(self);
-        // All paths are built in one buffer.
-        self.path.truncate(length);
+        self.path.pop();
     }
 
     /// Records a fault at the present path.
     fn fault(&mut self, text: &str) {
-        self.faults.push(match self.path.as_str() {
+        let step = |step: &CheckedStep<'_>| match step {
+            CheckedStep::Field(name) => PathElement::Field((*name).to_owned()).to_string(),
+            CheckedStep::Item(item) => item.to_string(),
+        };
+        let path: String = self.path.iter().map(step).collect();
+        self.faults.push(match path.as_str() {
             "" => text.to_owned(),
             path => format!("{path}: {text}"),
         });

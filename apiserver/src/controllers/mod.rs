@@ -51,16 +51,19 @@ struct Controllers {
     workloads: Workloads,
     /// The controllers that run.
     set: ControllerSet,
+    /// Whether aggregated roles have their rules before the first round.
+    has_rules: bool,
 }
 
 /// Works through all present objects, then starts a task that follows changes until the server
-/// stops.
+/// stops. `is_complete`: the present objects are those of a server with the same controllers.
 ///
 /// Must be called inside a tokio runtime.
-pub(crate) fn start(core: &Arc<ServerCore>, set: ControllerSet) {
+pub(crate) fn start(core: &Arc<ServerCore>, set: ControllerSet, is_complete: bool) {
     core.has_kubelet.store(set.has(Controller::Kubelet), Ordering::Relaxed);
     core.counts_quotas.store(set.has(Controller::Quota), Ordering::Relaxed);
     let mut controllers = Controllers::new(core.clone(), set);
+    controllers.has_rules = is_complete;
     controllers.workloads.begin(core);
     // In the caller's task: after `start` returns, the initial objects are complete.
     while controllers.round() {}
@@ -77,6 +80,7 @@ impl Controllers {
             namespaces: Namespaces::new(set),
             workloads: Workloads::new(set),
             set,
+            has_rules: false,
         }
     }
 
@@ -136,7 +140,8 @@ impl Controllers {
         // Once for all events: the update reads the present roles.
         let is_role =
             |event: &ChangedObject| event.kind.is("rbac.authorization.k8s.io", "clusterroles");
-        if self.set.has(Controller::Roles) && events.iter().any(is_role) {
+        let has_rules = std::mem::take(&mut self.has_rules);
+        if self.set.has(Controller::Roles) && !has_rules && events.iter().any(is_role) {
             guard("roles", || roles::aggregate(&self.core));
         }
         self.garbage.caught_up(seen);

@@ -2,7 +2,7 @@
 //!
 //! Readers take a snapshot; custom kinds come and go by replacement of that snapshot.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
@@ -25,6 +25,8 @@ pub(crate) struct KindTable {
     /// name and version.
     pub(crate) served: Vec<Served>,
     builtin_groups: BTreeSet<String>,
+    /// By plural: the versions of all resources of that name, in order.
+    by_plural: HashMap<String, Vec<Arc<Kind>>>,
     /// A kind per stored resource, in order.
     stored: Vec<Arc<Kind>>,
 }
@@ -42,6 +44,10 @@ impl KindTable {
             let key = (served.group.clone(), served.version.clone(), served.plural.clone());
             table.kinds.insert(key, kind);
         }
+        for kind in table.kinds.values() {
+            let all = table.by_plural.entry(kind.served.plural.clone()).or_default();
+            all.push(Arc::clone(kind));
+        }
         table.stored = table.one_per_resource();
         table
     }
@@ -54,7 +60,7 @@ impl KindTable {
 
     /// Returns a version of a resource, preferably the stored version, if served.
     pub(crate) fn resource(&self, group: &str, plural: &str) -> Option<Arc<Kind>> {
-        let held = self.kinds.values();
+        let held = self.by_plural.get(plural).into_iter().flatten();
         held.filter(|kind| kind.is(group, plural))
             // `true` is the larger: the stored version wins if served.
             .max_by_key(|kind| kind.served.api_version() == kind.stored_as)

@@ -32,21 +32,7 @@ pub(crate) fn types(call: &VerbCall) -> &TypeSchema {
 
 /// Whether the objects differ in nothing but the times of their managed fields.
 pub(crate) fn unchanged(old: &Value, new: &Value) -> bool {
-    if old == new {
-        return true;
-    }
-    let timeless = |object: &Value| {
-        let mut object = object.clone();
-        let entries = object["metadata"].get_mut("managedFields").and_then(Value::as_array_mut);
-        for entry in entries.into_iter().flatten() {
-            if let Value::Object(fields) = entry {
-                // Each write dates the entry anew: the times alone are no change.
-                fields.remove("time");
-            }
-        }
-        object
-    };
-    timeless(old) == timeless(new)
+    crate::apply::are_equal_but_times(old, new)
 }
 
 #[cfg(test)]

@@ -35,6 +35,12 @@ pub(crate) struct FleetStatus {
     /// Sentence about the time that the last step took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) took: Option<String>,
+    /// Number of checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) checks: Option<i64>,
+    /// Time of the last check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) checked: Option<String>,
 }
 
 impl Fleet {

@@ -123,3 +123,32 @@ async fn a_recording_that_lost_its_beginning_is_replayed_and_explored_from_its_e
     assert!(report.findings().is_empty(), "{report}");
     incident.running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_recording_of_four_workers_on_four_threads_is_replayed_request_by_request() {
+    let incident = Incident::start(TestCluster::builder(), RecordingOptions::default()).await;
+    // All at once, and two of each host: reconciles of one object read the others in the cache.
+    let create = |number: u32| {
+        let site = site(&format!("site-{number}"), &format!("{}.example", number / 2));
+        let sites = incident.sites.clone();
+        tokio::spawn(async move { sites.create(&site).await.unwrap() })
+    };
+    for created in (0..12).map(create).collect::<Vec<_>>() {
+        created.await.unwrap();
+    }
+    let scale = |number: u32| {
+        let scale = Patch::Merge(json!({ "spec": { "replicas": number } }));
+        let sites = incident.sites.clone();
+        tokio::spawn(async move { sites.patch(&format!("site-{number}"), scale).await.unwrap() })
+    };
+    for scaled in (3..9).map(scale).collect::<Vec<_>>() {
+        scaled.await.unwrap();
+    }
+    incident.running.settled().await;
+    let recording = Recording::parse(&incident.recorded()).unwrap();
+    let report = Replay::new(&recording).run(example::operator);
+    println!("{report}");
+    assert_eq!(report.difference(), None);
+    assert!(report.requests() >= 12, "{report}");
+    incident.running.stop().await;
+}

@@ -268,6 +268,27 @@ async fn a_server_from_a_backup_has_its_objects_and_shares_no_later_write() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_from_a_backup_of_a_start_aggregates_roles_and_others_make_again_what_is_gone() {
+    const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let first = ApiServer::builder().seed(1).start();
+    let second = ApiServer::builder().seed(1).start_from(&first.backup());
+    assert_eq!(second.revision(), first.revision());
+    let mut client = Client::of(&second).await;
+    let rules = json!([{"apiGroups": ["x.dev"], "resources": ["gadgets"], "verbs": ["get"]}]);
+    let labels = json!({"rbac.authorization.k8s.io/aggregate-to-view": "true"});
+    let role = json!({"metadata": {"name": "gadgets", "labels": labels}, "rules": rules});
+    assert_eq!(client.post(ROLES, role).await.code, 201);
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let view = client.get(&format!("{ROLES}/view")).await.value;
+    assert!(view["rules"].as_array().unwrap().contains(&rules[0]), "{view}");
+
+    first.delete_object("rbac.authorization.k8s.io", "clusterroles", "", "view").unwrap();
+    let third = ApiServer::builder().seed(1).start_from(&first.backup());
+    let view = third.get_object("rbac.authorization.k8s.io", "clusterroles", "", "view").unwrap();
+    assert!(!view["rules"].as_array().unwrap().is_empty(), "{view}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_commit_passes_every_check_and_watches_show_it() {
     let (server, _client) = start().await;
     let mut watch = Watch::open(&server, &format!("{MAPS}?watch=1")).await;

@@ -21,6 +21,8 @@ use crate::testing::target::RequestTarget;
 const FOLDER: &str = "WINDLASS_COVERAGE";
 /// Name of the table in it.
 const TABLE: &str = "coverage.txt";
+/// Name of the file in it with the counts of all processes.
+const COUNTS: &str = "counts.json";
 /// Name of the file in it that a process locks while it writes there.
 const LOCK: &str = "coverage.lock";
 /// Most rows of one table.
@@ -159,7 +161,7 @@ impl CoverageReport {
     }
 }
 
-/// The coverage that a process keeps in a folder.
+/// The coverage that a process keeps in a folder whose files cannot be locked.
 #[derive(Debug)]
 pub(super) struct StoredCoverage {
     all: CoverageReport,
@@ -172,24 +174,38 @@ impl StoredCoverage {
         Self { all: CoverageReport { tables: Tables::new() }, own: None }
     }
 
-    /// Adds a report, and writes the counts of this process and the table of all processes.
+    /// Adds a report to the counts of all processes, and writes their table.
     ///
     /// # Errors
     /// Those of the files.
     pub(super) fn add(&mut self, report: &CoverageReport, folder: &Path) -> io::Result<()> {
-        self.all = std::mem::take(&mut self.all).and(report);
         std::fs::create_dir_all(folder)?;
-        // One process at a time, or a table could be replaced by one without the latest counts.
-        // Where files cannot be locked, the next process that writes makes up for this.
+        // One process at a time, or counts could be replaced by some without the latest ones.
         let lock = OpenOptions::new().create(true).append(true).open(folder.join(LOCK))?;
-        let _ = lock.lock();
+        match lock.lock() {
+            // One file, since cargo-nextest starts a process for each test: to read a file of each
+            // process would take longer from test to test.
+            Ok(()) => {
+                let counts = folder.join(COUNTS);
+                let all = read(&counts).and(report);
+                replace(&counts, &json!(all.tables).to_string())?;
+            }
+            Err(_) => self.add_own(report, folder)?,
+        }
+        replace(&folder.join(TABLE), &merged(folder)?.to_string())
+    }
+
+    /// Adds a report to the counts of this process, in a file of its own. The next process that
+    /// writes makes up for a table that lacks the latest counts.
+    pub(super) fn add_own(&mut self, report: &CoverageReport, folder: &Path) -> io::Result<()> {
+        self.all = std::mem::take(&mut self.all).and(report);
         let own = match self.own.take() {
             Some(own) => own,
             None => new_file(folder)?,
         };
         replace(&own, &json!(self.all.tables).to_string())?;
         self.own = Some(own);
-        replace(&folder.join(TABLE), &merged(folder)?.to_string())
+        Ok(())
     }
 }
 
@@ -213,13 +229,16 @@ fn merged(folder: &Path) -> io::Result<CoverageReport> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "json") {
-            // Half a file is that of a process that died; the others count.
-            let read =
-                std::fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
-            all = all.and(&CoverageReport { tables: read.unwrap_or_default() });
+            all = all.and(&read(&path));
         }
     }
     Ok(all)
+}
+
+/// Returns the counts of a file; none of one that is absent, or half of one.
+fn read(path: &Path) -> CoverageReport {
+    let tables = std::fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    CoverageReport { tables: tables.unwrap_or_default() }
 }
 
 /// Replaces a file at once: others read it.

@@ -94,14 +94,32 @@ fn processes_of_one_number_count_together_in_one_folder() {
     // As after a number has come again: each has the number of this process, and a state of its
     // own.
     let (mut first, mut second) = (StoredCoverage::new(), StoredCoverage::new());
-    let add = |kept: &mut StoredCoverage| {
-        kept.add(&CoverageReport::of_events("Warning Taken", 1), &folder)
-    };
-    add(&mut first).expect("written");
-    add(&mut second).expect("written");
-    add(&mut first).expect("written");
+    let report = CoverageReport::of_events("Warning Taken", 1);
+    std::fs::create_dir_all(&folder).expect("made");
+    // Where files cannot be locked.
+    for kept in [&mut first, &mut second] {
+        kept.add_own(&report, &folder).expect("written");
+    }
+    first.add(&report, &folder).expect("written");
+    second.add(&report, &folder).expect("written");
+    first.add(&report, &folder).expect("written");
     let table = std::fs::read_to_string(folder.join("coverage.txt")).expect("a table");
-    assert!(table.lines().any(|line| line.ends_with(" 3")), "{table}");
+    assert!(table.lines().any(|line| line.ends_with(" 5")), "{table}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn a_run_with_a_process_for_each_test_keeps_one_file_of_counts() {
+    let folder = folder("coverage-files");
+    let report = CoverageReport::of_events("Normal Made", 1);
+    for _ in 0..50 {
+        StoredCoverage::new().add(&report, &folder).expect("written");
+    }
+    let names =
+        std::fs::read_dir(&folder).expect("a folder").map(|file| file.expect("a file").file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    assert_eq!(names, ["counts.json", "coverage.lock", "coverage.txt"]);
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

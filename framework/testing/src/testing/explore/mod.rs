@@ -7,10 +7,10 @@
 //!
 //! Files: `world` is what a workload sees; `monitor` records a run and disturbs it from inside the
 //! server; `plan` has the disturbances, `patterns` chooses them; `run` makes one run, `search` all;
-//! `oracle` judges; `state` compares objects, `varying` names and values that
-//! differ without a fault; `line` cuts connections; `external` has systems
-//! outside of Kubernetes, `declared` workloads from a schema; `report` tells findings, `saved`
-//! keeps them as files. `simulate` makes runs with seeded faults instead.
+//! `oracle` judges, and `oracle/renewed` finds values that never come to rest; `state` compares
+//! objects, `varying` names and values that differ without a fault; `line` cuts connections;
+//! `external` has systems outside of Kubernetes, `declared` workloads from a schema; `report` tells
+//! findings, `saved` keeps them as files. `simulate` makes runs with seeded faults instead.
 //!
 //! Leader election is off but in runs with hand-overs: renewals of leases would be most requests.
 //!
@@ -233,7 +233,7 @@ impl Exploration {
         let began = now();
         let mut report = ExplorationReport { seed: self.seed, ..ExplorationReport::default() };
         let prepared = on_thread(run::prepared).ok().flatten();
-        let shared = SharedByRuns { workload: &workload, prepared };
+        let shared = SharedByRuns::new(&workload, prepared);
         if let Some((seed, plan)) = replayed() {
             report.seed = seed;
             self.explore(&shared, seed, began, &mut report, |_, _| Ok(vec![plan]));

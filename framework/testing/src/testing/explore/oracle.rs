@@ -3,6 +3,8 @@
 // DESIGN.md, 197: An oracle judges what a correct operator cannot do
 // DESIGN.md, 235: An end is judged for rest as well
 
+pub(super) mod renewed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -334,10 +336,13 @@ fn masks(
 
 /// Returns the operator's changes after the last restart, a sentence each.
 pub(super) fn late_changes(outcome: &Outcome) -> Vec<String> {
-    let late = outcome.recording.changes.iter().skip(outcome.restart);
-    let late = late.filter(|change| change.by_operator && change.is_relevant);
-    late.map(|change| {
-        format!("started again on the settled end, it {} {}", change.verb, change.key)
+    let changes = &outcome.recording.changes;
+    let late = changes.iter().enumerate().skip(outcome.restart);
+    let late = late.filter(|(_, change)| change.by_operator && change.is_relevant);
+    late.map(|(number, change)| {
+        let places = renewed::told(&changes[..=number], number);
+        let places = if places.is_empty() { places } else { format!(" ({places})") };
+        format!("started again on the settled end, it {} {}{places}", change.verb, change.key)
     })
     .take(8)
     .collect()

@@ -13,7 +13,8 @@ pub(super) struct Outcome {
     pub(super) end: Snapshot,
     /// Whether each object's parts are about its generation, at that end.
     pub(super) observed: Observed,
-    /// Number of the first change after the last restart.
+    /// Number of the first change after the last restart, or after the first half of the time of a
+    /// run that goes on.
     pub(super) restart: usize,
     /// The reason for which the run did not reach its end.
     pub(super) failure: Option<String>,

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::saved::{self, Moment};
+use super::state::Masks;
 
 /// A fault that runs of an exploration have shown.
 #[derive(Clone, Debug)]
@@ -120,6 +122,8 @@ pub struct ExplorationReport {
     pub(super) is_random: bool,
     /// Longest virtual time from the last disturbance of a run to the operator's last change.
     pub(super) longest_rest: Duration,
+    /// Places that the operator renews all the time.
+    pub(super) renewed: Arc<Masks>,
 }
 
 impl ExplorationReport {
@@ -154,6 +158,16 @@ impl ExplorationReport {
     }
 }
 
+/// Returns the line about places that the operator renews all the time; empty without any.
+pub(super) fn not_compared(renewed: &Masks) -> String {
+    if renewed.is_empty() {
+        return String::new();
+    }
+    let places = renewed.iter().map(|(resource, path)| format!("{path} of {resource}"));
+    let places: Vec<String> = places.collect();
+    format!("\nnot compared, since the operator renews it all the time: {}", places.join(", "))
+}
+
 impl fmt::Display for ExplorationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.elapsed.as_secs_f64();
@@ -165,6 +179,7 @@ impl fmt::Display for ExplorationReport {
         )?;
         let rest = self.longest_rest.as_secs_f64();
         write!(f, "\nat rest within {rest:.1} s of virtual time after the last disturbance")?;
+        write!(f, "{}", not_compared(&self.renewed))?;
         if *is_random {
             write!(
                 f,

@@ -14,9 +14,10 @@ use windlass_apiserver::{ApiServer, Backup, Builder};
 
 use super::EPOCH;
 use super::monitor::Monitor;
-use super::oracle::Expectation;
+use super::oracle::{Expectation, renewed};
 use super::outcome::Outcome;
 use super::setting::Setting;
+use super::state::Masks;
 use super::world::World;
 use crate::embedded::WebhookRoutes;
 use crate::testing::paused::paused_runtime;
@@ -25,6 +26,9 @@ use crate::testing::paused::paused_runtime;
 const QUIET: Duration = Duration::from_secs(60);
 /// Virtual time after which a world that is not quiet will never be.
 const LONGEST: Duration = Duration::from_secs(3600);
+/// Updates of one object by the operator after which a world will never be quiet either: ten
+/// minutes of a loop that the operator's guard slows down to one a second.
+const MOST_UPDATES: usize = 600;
 /// Virtual time in which an operator may still repair a difference by a requeue.
 const PATIENCE: Duration = Duration::from_secs(700);
 
@@ -37,6 +41,15 @@ pub(super) struct SharedByRuns<'a, F> {
     pub(super) workload: &'a F,
     /// Objects that each server begins with; `None` to make them anew.
     pub(super) prepared: Option<Backup>,
+    /// Places that the operator renews all the time, once they are known.
+    pub(super) renewed: OnceLock<Arc<Masks>>,
+}
+
+impl<'a, F> SharedByRuns<'a, F> {
+    /// Returns the state of runs of which nothing is known.
+    pub(super) fn new(workload: &'a F, prepared: Option<Backup>) -> Self {
+        Self { workload, prepared, renewed: OnceLock::new() }
+    }
 }
 
 /// Returns the settings of each run's server.
@@ -121,7 +134,8 @@ where
     W: Future<Output = ()>,
 {
     let (server, webhooks) = started(setting, shared.prepared.as_ref());
-    let monitor = Arc::clone(slot.get_or_init(|| Monitor::install(&server, setting)));
+    let renewed = shared.renewed.get().cloned().unwrap_or_default();
+    let monitor = Arc::clone(slot.get_or_init(|| Monitor::install(&server, setting, renewed)));
     let world = match World::new((server.clone(), webhooks), monitor, setting) {
         Ok(world) => world,
         Err(error) => {
@@ -131,6 +145,9 @@ where
     };
     let scenario = async {
         (shared.workload)(world.clone()).await;
+        if setting.goes_on {
+            return go_on(&world).await;
+        }
         // What has not happened until now is due no more: the rest is about the end.
         if setting.chaos.is_some() {
             world.monitor().calm();
@@ -148,11 +165,30 @@ where
     outcome
 }
 
+/// Lets the operator go on by itself, for an hour or until an object was updated very often. The
+/// changes of the second half of that time are those that no end has.
+async fn go_on(world: &World) -> Outcome {
+    let (clock, monitor) = (world.clock(), world.monitor());
+    let (began, first) = (clock.now(), monitor.changes());
+    let mut looks = vec![first];
+    while clock.now() - began < LONGEST && !is_endless(world, first) {
+        clock.sleep(QUIET).await;
+        looks.push(monitor.changes());
+    }
+    let restart = looks.get(looks.len() / 2).copied().unwrap_or(first);
+    Outcome { restart, ..Outcome::default() }
+}
+
+/// Whether the operator has updated an object very often from a change on.
+fn is_endless(world: &World, first: usize) -> bool {
+    world.monitor().told(|changes| renewed::most(changes, first)) >= MOST_UPDATES
+}
+
 /// Waits for the end, and then for the fixpoint after a restart.
 async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     let mut outcome = Outcome { failure: quiet(world).await.err(), ..Outcome::default() };
-    outcome.end = world.snapshot();
     outcome.busy = world.busy().await;
+    outcome.end = world.snapshot();
     let differs = |outcome: &Outcome| {
         let is_other = |expected: &Expectation| {
             !expected.differences(&outcome.end).is_empty() || !expected.busy(outcome).is_empty()
@@ -162,8 +198,8 @@ async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
     if outcome.failure.is_none() && differs(&outcome) {
         world.clock().sleep(PATIENCE).await;
         outcome.failure = quiet(world).await.err();
-        outcome.end = world.snapshot();
         outcome.busy = world.busy().await;
+        outcome.end = world.snapshot();
     }
     world.monitor().calm();
     outcome.restart = world.monitor().changes();
@@ -181,14 +217,17 @@ async fn finish(world: &World, expected: Option<&Expectation>) -> Outcome {
 pub(super) async fn quiet(world: &World) -> Result<(), String> {
     let clock = world.clock();
     let began = clock.now();
+    let first = world.monitor().changes();
     loop {
         let before = world.monitor().judged();
         clock.sleep(QUIET).await;
         if world.monitor().judged() == before {
             return Ok(());
         }
-        if clock.now() - began > LONGEST {
-            return Err(format!("objects were still changed after {} s", LONGEST.as_secs()));
+        let passed = clock.now() - began;
+        if passed > LONGEST || is_endless(world, first) {
+            let text = format!("objects were still changed after {} s", passed.as_secs());
+            return Err(world.monitor().told(|changes| renewed::restless(&text, changes, first)));
         }
     }
 }

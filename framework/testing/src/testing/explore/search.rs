@@ -4,18 +4,20 @@
 
 use std::future::Future;
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::monitor::{RecordedChange, Recording, words};
-use super::oracle::{self, Expectation, RunVerdict};
+use super::oracle::{self, Expectation, RunVerdict, renewed};
 use super::outcome::Outcome;
 use super::report::{ExplorationReport, Finding};
 use super::run::{self, SharedByRuns};
 use super::schedule::Schedule;
 use super::setting::{REPLICAS, Setting};
+use super::state::Masks;
 use super::{Exploration, REPLAY, World, saved};
 use crate::testing::paused::{STACK, on_thread};
 
@@ -62,6 +64,7 @@ where
     F: Fn(World) -> W + Send + Sync,
     W: Future<Output = ()>,
 {
+    report.renewed = renewed(shared, seed, report);
     let settings = [
         (0, Duration::ZERO, false),
         (0, Duration::ZERO, false),
@@ -101,6 +104,31 @@ where
             None
         }
     }
+}
+
+/// Makes the run that shows which places the operator renews all the time, and returns these. A
+/// failure of that run is one of the undisturbed runs as well.
+fn renewed<F, W>(
+    shared: &SharedByRuns<'_, F>,
+    seed: u64,
+    report: &mut ExplorationReport,
+) -> Arc<Masks>
+where
+    F: Fn(World) -> W + Send + Sync,
+    W: Future<Output = ()>,
+{
+    if let Some(known) = shared.renewed.get() {
+        return Arc::clone(known);
+    }
+    let setting = Setting { seed, goes_on: true, ..Setting::default() };
+    report.runs += 1;
+    let found = match on_thread(|| run::run(shared, &setting, None)) {
+        Ok(outcome) if outcome.failure.is_none() => {
+            renewed::learn(&outcome.recording.changes, outcome.restart)
+        }
+        _ => Masks::new(),
+    };
+    Arc::clone(shared.renewed.get_or_init(|| Arc::new(found)))
 }
 
 /// Makes the runs that show which values grow with delays, and which ones with failures: of each,

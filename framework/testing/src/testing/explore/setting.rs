@@ -27,6 +27,8 @@ pub(super) struct Setting {
     pub(super) chaos: Option<usize>,
     /// Whether time and resourceVersions begin elsewhere than in other runs.
     pub(super) is_elsewhere: bool,
+    /// Whether the run goes on for an hour after its workload, instead of to an end.
+    pub(super) goes_on: bool,
 }
 
 impl Setting {

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,10 +15,11 @@ use parking_lot::Mutex;
 
 use super::monitor::words;
 use super::outcome::Outcome;
-use super::report::{ExplorationReport, Finding};
+use super::report::{self, ExplorationReport, Finding};
 use super::run::{self, SharedByRuns};
 use super::search::{self, Reference};
 use super::setting::Setting;
+use super::state::Masks;
 use super::{World, now};
 use crate::testing::paused::on_thread;
 
@@ -120,11 +122,12 @@ impl Simulation {
         };
         let settings = Self { faults, ..self };
         let prepared = on_thread(run::prepared).ok().flatten();
-        let shared = SharedByRuns { workload: &workload, prepared };
+        let shared = SharedByRuns::new(&workload, prepared);
         let mut reference = ExplorationReport::default();
         let within = super::REST;
         let found = search::undisturbed(&shared, REFERENCE, within, began, &mut reference);
-        let mut report = SimulationReport { findings: reference.findings, ..Default::default() };
+        let ExplorationReport { findings, renewed, .. } = reference;
+        let mut report = SimulationReport { findings, renewed, ..Default::default() };
         for finding in &mut report.findings {
             (finding.variable, finding.replay) = (REPLAY, format!("{}:0", finding.seed));
         }
@@ -258,6 +261,8 @@ pub struct SimulationReport {
     trace: u64,
     diverged: BTreeSet<u64>,
     elapsed: Duration,
+    /// Places that the operator renews all the time.
+    renewed: Arc<Masks>,
 }
 
 impl SimulationReport {
@@ -296,12 +301,13 @@ impl SimulationReport {
 
 impl fmt::Display for SimulationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { findings, seeds, faults, trace, diverged, elapsed } = self;
+        let Self { findings, seeds, faults, trace, diverged, elapsed, renewed } = self;
         let (count, seconds) = (findings.len(), elapsed.as_secs_f64());
         write!(
             f,
             "{count} findings in {seeds} seeds with {faults} faults, {seconds:.1} s, trace {trace:016x}"
         )?;
+        write!(f, "{}", report::not_compared(renewed))?;
         if !diverged.is_empty() {
             write!(
                 f,

@@ -164,6 +164,9 @@ fn differences_of(
     for (old, new) in sorted(old).iter().zip(&sorted(new)) {
         let mut places = Vec::new();
         compare(old, new, "", "", &mut places);
+        let places = places.into_iter();
+        let mut places: Vec<(String, String, String, String)> =
+            places.map(|(path, shown, old, new)| (path, shown, short(old), short(new))).collect();
         places.retain(|(path, _, old, new)| !is_masked(masks, resource, path, [old, new]));
         differences.extend(places.into_iter().map(|(path, shown, old, new)| {
             let text = match resource {
@@ -203,10 +206,17 @@ fn count(number: usize) -> String {
 }
 
 /// A place: its path without and with positions, and both values.
-type FieldDifference = (String, String, String, String);
+pub(super) type FieldDifference<'a> = (String, String, &'a Value, &'a Value);
 
 /// Adds the places in which two values differ. The recursion is as deep as the values.
-fn compare(old: &Value, new: &Value, path: &str, shown: &str, places: &mut Vec<FieldDifference>) {
+pub(super) fn compare<'a>(
+    old: &'a Value,
+    new: &'a Value,
+    path: &str,
+    shown: &str,
+    places: &mut Vec<FieldDifference<'a>>,
+) {
+    const MISSING: &Value = &Value::Null;
     if old == new {
         return;
     }
@@ -214,11 +224,10 @@ fn compare(old: &Value, new: &Value, path: &str, shown: &str, places: &mut Vec<F
         (Value::Object(left), Value::Object(right)) => {
             let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
             for name in names {
-                let child = |fields: &serde_json::Map<String, Value>| {
-                    fields.get(name).cloned().unwrap_or_default()
-                };
                 let (path, shown) = (format!("{path}.{name}"), format!("{shown}.{name}"));
-                compare(&child(left), &child(right), &path, &shown, places);
+                let (left, right) = (left.get(name), right.get(name));
+                let (left, right) = (left.unwrap_or(MISSING), right.unwrap_or(MISSING));
+                compare(left, right, &path, &shown, places);
             }
         }
         (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
@@ -227,12 +236,12 @@ fn compare(old: &Value, new: &Value, path: &str, shown: &str, places: &mut Vec<F
                 compare(left, right, &path, &shown, places);
             }
         }
-        _ => places.push((path.to_owned(), shown.to_owned(), short(old), short(new))),
+        _ => places.push((path.to_owned(), shown.to_owned(), old, new)),
     }
 }
 
 /// Returns a value as findings show it, 120 characters at most.
-fn short(value: &Value) -> String {
+pub(super) fn short(value: &Value) -> String {
     if value.is_null() {
         return ABSENT.to_owned();
     }

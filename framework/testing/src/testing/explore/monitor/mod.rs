@@ -27,7 +27,7 @@ use self::refusals::Refusals;
 use super::line::{self, Trace};
 use super::schedule::{Disturbance, PlannedDisturbance};
 use super::setting::Setting;
-use super::state;
+use super::state::{self, Masks};
 use super::varying::names::Snapshot;
 use crate::testing::activity::OngoingReconciles;
 
@@ -60,6 +60,8 @@ pub(super) struct Monitor {
 struct State {
     began: tokio::time::Instant,
     recording: Recording,
+    /// Places that are renewed all the time, and count in no comparison.
+    renewed: Arc<Masks>,
     /// Disturbances that are still to come.
     steps: Vec<PlannedDisturbance>,
     /// Source of further ones.
@@ -82,7 +84,7 @@ struct State {
 
 impl Monitor {
     /// Installs a monitor on a server.
-    pub(super) fn install(server: &ApiServer, setting: &Setting) -> Arc<Self> {
+    pub(super) fn install(server: &ApiServer, setting: &Setting, renewed: Arc<Masks>) -> Arc<Self> {
         let chaos = setting.chaos.map(|faults| Chaos::new(setting.seed, faults));
         let lag = chaos.as_ref().map_or(setting.lag, Chaos::lateness);
         if !lag.is_zero() {
@@ -92,6 +94,7 @@ impl Monitor {
         let state = State {
             began: tokio::time::Instant::now(),
             recording: Recording::default(),
+            renewed,
             steps: setting.plan.steps.clone(),
             chaos,
             refusals: Refusals::new(setting.refusals),
@@ -133,6 +136,11 @@ impl Monitor {
     /// Returns the number of all changes.
     pub(super) fn changes(&self) -> usize {
         self.state.lock().recording.changes.len()
+    }
+
+    /// Returns what `tell` says about the changes so far.
+    pub(super) fn told<T>(&self, tell: impl FnOnce(&[RecordedChange]) -> T) -> T {
+        tell(&self.state.lock().recording.changes)
     }
 
     /// Returns the objects as they are now.
@@ -240,7 +248,11 @@ impl Monitor {
             return None;
         }
         let now = seen.at;
-        let mut due = state.due(number, false);
+        // DESIGN.md, 284: A disturbance that meets bookkeeping is dropped
+        // After an earlier disturbance the number may be that of another request: of bookkeeping,
+        // which no plan disturbs. The replacement of a definition would delete all objects of its
+        // kind.
+        let mut due = if seen.is_disturbed() { state.due(number, false) } else { Vec::new() };
         if state.refusals.is_due(&seen) {
             due.push(state.causes(Disturbance::Refuse(500), number));
         }
@@ -342,7 +354,8 @@ impl Observer for Monitor {
             } else if step.kind == Disturbance::Recreate {
                 // Earlier disturbances move the numbers to other objects. One without finalizers is
                 // not replaced in this way, and a later deletion of it is the operator's own.
-                if seen.has_finalizers && !seen.is_terminating {
+                let is_judged = recording::is_judged(seen.plural());
+                if is_judged && seen.has_finalizers && !seen.is_terminating {
                     state.recreation.begin(&server, change, &seen);
                 }
             } else if Self::disturb(&server, step.kind, seen.plural()) {
@@ -378,8 +391,12 @@ impl State {
 
     /// Records the state after a change, and returns the change as it is recorded.
     fn seen(&mut self, change: &ObservedChange<'_>) -> RecordedChange {
-        let mut seen =
-            RecordedChange::of(change, self.began.elapsed(), self.recording.requests.len());
+        let (now, requests) = (self.began.elapsed(), self.recording.requests.len());
+        let object = change.after.or(change.before).unwrap_or(&Value::Null);
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let id = recording::id(change.resource, text("namespace"), text("name"));
+        let before = self.recording.objects.get(&id);
+        let mut seen = RecordedChange::of(change, (now, requests), before, &self.renewed);
         if let Some(object) = change.after.or(change.before) {
             self.recording.uids.note(object, &seen.key, change.after.is_some());
         }
@@ -451,5 +468,26 @@ impl State {
         request.changes.push(number);
         request.key.get_or_insert_with(|| seen.key.clone());
         Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::paused::paused_runtime;
+
+    #[test]
+    fn a_disturbance_that_meets_a_definition_after_another_one_is_dropped() {
+        let runtime = paused_runtime().expect("a runtime");
+        let _inside = runtime.enter();
+        let server = ApiServer::builder().seed(1).start();
+        let plan = "replace@0,replace@1".parse().expect("a plan");
+        let monitor = Monitor::install(&server, &Setting::of(1, &plan), Arc::default());
+        let met = |resource: &str| {
+            let request = OperatorRequest::of_call(resource, "a", Duration::ZERO);
+            monitor.met(request, Vec::new()).expect("it is recorded").0
+        };
+        assert_eq!(met("customresourcedefinitions"), []);
+        assert_eq!(met("deployments"), [Disturbance::Replace]);
     }
 }

@@ -8,7 +8,7 @@ use windlass_apiserver::faults::{ObservedChange, ObservedRequest};
 
 use crate::testing::explore::line;
 use crate::testing::explore::schedule::PlannedDisturbance;
-use crate::testing::explore::state;
+use crate::testing::explore::state::{self, Masks};
 use crate::testing::explore::varying::names::{self, Uids};
 
 /// Resources whose writes no oracle judges: bookkeeping of the framework and of the server.
@@ -113,15 +113,27 @@ pub(in crate::testing::explore) struct RecordedChange {
 }
 
 impl RecordedChange {
-    /// Returns the record of a change at a time, after a number of requests.
-    pub(super) fn of(change: &ObservedChange<'_>, at: Duration, requests: usize) -> Self {
+    /// Returns the record of a change at a time, after a number of requests. `before` is the state
+    /// before, if it was recorded; the places that are `renewed` all the time do not count.
+    pub(super) fn of(
+        change: &ObservedChange<'_>,
+        (at, requests): (Duration, usize),
+        before: Option<&Value>,
+        renewed: &Masks,
+    ) -> Self {
         let object = change.after.or(change.before).unwrap_or(&Value::Null);
+        let key = state::key(change.resource, object);
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let is_kept = is_judged(change.resource);
         let comparable = |side: Option<&Value>| {
-            side.filter(|_| is_kept).map(state::comparable).unwrap_or_default()
+            let side = side.filter(|_| is_kept).map(state::comparable).unwrap_or_default();
+            if renewed.is_empty() { side } else { state::masked(&key, &side, renewed) }
         };
-        let (before, after) = (comparable(change.before), comparable(change.after));
+        let after = comparable(change.after);
+        let is_same = match before.filter(|_| change.before.is_some()) {
+            Some(before) => *before == after,
+            None => comparable(change.before) == after,
+        };
         let verb = match (change.before, change.after) {
             (None, _) => "creates",
             (_, None) => "deletes",
@@ -130,13 +142,13 @@ impl RecordedChange {
         let finalizers = change.after.and_then(|after| after["metadata"]["finalizers"].as_array());
         let by_operator = change.user.is_some_and(line::is_operator);
         Self {
-            key: state::key(change.resource, object),
+            key,
             name: (text("namespace"), text("name")),
             resource: change.resource.to_owned(),
             verb,
             by_operator,
             by_user: change.user.is_some() && !by_operator,
-            is_relevant: is_kept && before != after,
+            is_relevant: is_kept && !is_same,
             has_finalizers: finalizers.is_some_and(|all| !all.is_empty()),
             after,
             at,
@@ -173,6 +185,20 @@ impl RecordedChange {
         }
     }
 
+    /// Returns the record of a change by the operator.
+    #[cfg(test)]
+    pub(in crate::testing::explore) fn of_test(
+        resource: &str,
+        verb: &'static str,
+        after: Value,
+        at: Duration,
+    ) -> Self {
+        let key = state::key(resource, &after);
+        let name = (String::new(), key.clone());
+        let change = Self::outside("", Value::Null, (true, at, 0));
+        Self { key, name, resource: resource.to_owned(), verb, after, ..change }
+    }
+
     /// Returns the plural of the kind.
     pub(in crate::testing::explore) fn plural(&self) -> &str {
         plural(&self.resource)
@@ -180,8 +206,13 @@ impl RecordedChange {
 
     /// Returns the resource, and the object's namespace and name in one text.
     pub(super) fn id(&self) -> (String, String) {
-        (self.resource.clone(), format!("{}/{}", self.name.0, self.name.1))
+        id(&self.resource, &self.name.0, &self.name.1)
     }
+}
+
+/// Returns the key of an object in a recording.
+pub(super) fn id(resource: &str, namespace: &str, name: &str) -> (String, String) {
+    (resource.to_owned(), format!("{namespace}/{name}"))
 }
 
 /// Whether oracles judge the objects of a resource.

@@ -24,11 +24,15 @@ impl Reconciler for Labels {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         assert_ne!(map.name(), "panic", "the reconciler panics");
         let value = match map.name() {
-            "random" => COUNT.fetch_add(1, Ordering::Relaxed).to_string(),
+            "random" | "loop" => COUNT.fetch_add(1, Ordering::Relaxed).to_string(),
             _ => "yes".to_owned(),
         };
         let labels = map.metadata.labels.as_ref();
         let is_labelled = labels.is_some_and(|labels| labels.contains_key("seen"));
+        let is_labelled = is_labelled && map.name() != "loop";
+        if map.name() == "seconds" && is_labelled {
+            return Ok(Action::requeue_after(Duration::from_secs(1)));
+        }
         if map.name() != "kube-root-ca.crt" && !is_labelled {
             let patch = serde_json::json!({ "metadata": { "labels": { "seen": value } } });
             let patch = windlass_client::api::Patch::Merge(patch);
@@ -119,11 +123,32 @@ fn a_cache_that_does_not_show_the_end_is_not_at_rest() {
         map.metadata.name = Some("unseen".to_owned());
         world.client().namespace::<ConfigMap>("default").create(&map).await.unwrap();
     };
-    let shared = SharedByRuns { workload: &workload, prepared: None };
+    let shared = SharedByRuns::new(&workload, None);
     let outcome = run::run(&shared, &Setting::default(), None);
     assert_eq!(outcome.failure, None);
     let [text] = outcome.busy.as_slice() else { panic!("{:?}", outcome.busy) };
     assert_eq!(text, "cache configmaps: default/unseen has not arrived");
+}
+
+#[test]
+fn a_requeue_that_is_due_just_at_the_end_is_at_rest() {
+    let workload = |world| labelled(world, "seconds");
+    let shared = SharedByRuns::new(&workload, None);
+    let outcome = run::run(&shared, &Setting::default(), None);
+    assert_eq!(outcome.failure, None);
+    assert_eq!(outcome.busy, Vec::<String>::new());
+}
+
+#[test]
+fn an_operator_that_updates_an_object_without_end_is_refused_before_the_hour_is_over() {
+    let workload = |world| labelled(world, "loop");
+    let shared = SharedByRuns::new(&workload, None);
+    let outcome = run::run(&shared, &Setting::default(), None);
+    let failure = outcome.failure.expect("it is not at rest");
+    let seconds = failure.strip_prefix("objects were still changed after ");
+    let seconds: Option<u64> = seconds.and_then(|text| text.split(' ').next()?.parse().ok());
+    assert!(seconds.is_some_and(|seconds| seconds <= 660), "{failure}");
+    assert!(failure.contains(".metadata.labels.seen of configmaps default/loop was"), "{failure}");
 }
 
 #[test]
@@ -152,7 +177,7 @@ fn an_operator_that_ends_is_started_again() {
             world.eventually("the map is labelled", is_labelled).await;
         }
     };
-    let shared = SharedByRuns { workload: &workload, prepared: None };
+    let shared = SharedByRuns::new(&workload, None);
     let outcome = run::run(&shared, &Setting::default(), None);
     assert_eq!(outcome.failure, None);
 }

@@ -19,6 +19,13 @@ const UNITS: [(&str, f64); 8] = [
     ("ns", 1e-9),
 ];
 
+/// Length of a date.
+const DATE: usize = 10;
+/// Seconds of a day.
+const SECONDS_OF_DAY: f64 = 86_400.0;
+/// More than the months of a year, and than the days of a month.
+const MOST_PARTS: f64 = 32.0;
+
 /// Adds the places whose numbers are larger in the end of each worse run than in the one before.
 /// A value that becomes smaller, or that two of the runs share, is not among them. Positions in
 /// lists do not count, as in all masks.
@@ -57,8 +64,8 @@ fn by_place(differences: Vec<StateDifference>) -> BTreeMap<(String, String), Vec
 
 /// Whether texts differ in numbers alone, of which none becomes smaller and at least one larger
 /// from each text to the next.
-fn grows(texts: &[&String]) -> bool {
-    let read: Vec<(String, Vec<f64>)> = texts.iter().map(|text| numbers(text)).collect();
+pub(in crate::testing::explore) fn grows<T: AsRef<str>>(texts: &[T]) -> bool {
+    let read: Vec<(String, Vec<f64>)> = texts.iter().map(|text| numbers(text.as_ref())).collect();
     read.windows(2).all(|pair| {
         let [(words, old), (others, new)] = pair else { return false };
         let mut both = old.iter().zip(new);
@@ -68,7 +75,7 @@ fn grows(texts: &[&String]) -> bool {
     })
 }
 
-/// Returns a text with a mark in place of each number and duration, and these: durations in
+/// Returns a text with a mark in place of each number, duration and time, and these: durations in
 /// seconds.
 fn numbers(text: &str) -> (String, Vec<f64>) {
     let (mut words, mut found) = (String::new(), Vec::new());
@@ -79,7 +86,8 @@ fn numbers(text: &str) -> (String, Vec<f64>) {
             rest = &rest[next.len_utf8()..];
             continue;
         }
-        let (number, unit, behind) = duration(rest).unwrap_or_else(|| number(rest));
+        let read = moment(rest).or_else(|| clock(rest)).or_else(|| duration(rest));
+        let (number, unit, behind) = read.unwrap_or_else(|| number(rest));
         words.push('#');
         words.push_str(unit);
         found.push(number);
@@ -94,6 +102,32 @@ fn number(text: &str) -> (f64, &'static str, &str) {
     let end = text.find(|sign| !is_part(sign)).unwrap_or(text.len());
     let digits = text[..end].trim_end_matches('.');
     (digits.parse().unwrap_or_default(), "", &text[digits.len()..])
+}
+
+/// Reads the date and time that a text begins with, such as `2026-01-01 00:01:30`, as a number that
+/// is larger for a later one.
+fn moment(text: &str) -> Option<(f64, &'static str, &str)> {
+    let (date, behind) = (text.get(..DATE)?, text.get(DATE..)?);
+    let mut days = 0.0;
+    for (part, longest) in date.split('-').zip([4, 2, 2]) {
+        let is_part = part.len() == longest && part.bytes().all(|sign| sign.is_ascii_digit());
+        days = days * MOST_PARTS + is_part.then(|| part.parse::<f64>().ok())??;
+    }
+    let (seconds, _, rest) = clock(behind.strip_prefix(['T', ' '])?)?;
+    Some((days * SECONDS_OF_DAY + seconds, " at", rest))
+}
+
+/// Reads the time of a day, or the hours and minutes, that a text begins with, such as `0:01:30`,
+/// in seconds.
+fn clock(text: &str) -> Option<(f64, &'static str, &str)> {
+    let end = text.find(|sign: char| !sign.is_ascii_digit() && sign != ':' && sign != '.');
+    let (found, rest) = text.split_at(end.unwrap_or(text.len()));
+    let mut seconds = 0.0;
+    let parts: Vec<&str> = found.split(':').collect();
+    for (part, factor) in parts.iter().zip([3_600.0, 60.0, 1.0]) {
+        seconds += part.parse::<f64>().ok()? * factor;
+    }
+    matches!(parts.len(), 2 | 3).then_some((seconds, " at", rest))
 }
 
 /// Reads the duration that a text begins with, such as `1m20.5s`, in seconds.
