@@ -281,7 +281,7 @@ fn is_unset(stored: &CustomResourceDefinition, right: &CustomResourceConversion)
 /// Returns the text about a conversion that somebody else has set.
 fn asked_elsewhere(name: &str) -> String {
     format!(
-        "the conversion of the definition {name:?} names another Service or has authorities of others, and \
+        "the conversion of the definition {name:?} names another place or has authorities of others, and \
          stays: this operator knows none for its own certificate; add `ca.crt` to the mounted files, or \
          set `WebhookServer::ca_bundle`, to have it asked here"
     )
