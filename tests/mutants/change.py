@@ -3,6 +3,8 @@
     mutant NAME in FUNCTION: the fault
     CHANGE, one or several
     +TEXT of a change that ends with a colon, in any number of lines
+    and in FUNCTION
+    CHANGE, one or several: a fault that two checks prevent, in functions of two files
 
 FUNCTION is the end of a function's path in the framework: `ApplyQueue::push`, or with modules and
 crate where another function has that name, too. So a mutant stays when a file moves. CHANGEs are
@@ -42,7 +44,8 @@ import sys
 from source import ASSIGNMENTS, BINARY, KEYWORDS, NotFound, Crates, Source, Span, one_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-Mutant = collections.namedtuple("Mutant", "name function changes")
+Mutant = collections.namedtuple("Mutant", "name parts")
+Part = collections.namedtuple("Part", "function changes")
 
 OPERATORS = {operator for row in BINARY for operator in row}
 COUNT = r"(?: (?P<number>\d+) of (?P<total>\d+))?"
@@ -53,7 +56,7 @@ PART = re.compile(r"(?P<part>condition|then|else|pattern|value|body|receiver|arg
 
 
 def parse(path):
-    """The mutants of a list; their changes are pairs of the change and the lines of the text."""
+    """The mutants of a list; the changes of a part are pairs of the change and the lines of the text."""
     mutants, lines = [], None  # Lines of the text that `+` continues.
     with open(path, encoding="utf-8") as file:
         numbered = list(enumerate(file.read().splitlines(), 1))
@@ -61,8 +64,12 @@ def parse(path):
         if not line.strip() or line.startswith("#"):
             continue
         begin = re.fullmatch(r"mutant (\w+) in (\w+(?:::\w+)*): .+", line)
+        more = re.fullmatch(r"and in (\w+(?:::\w+)*)", line)
         if begin:
-            mutants.append(Mutant(begin[1], begin[2], []))
+            mutants.append(Mutant(begin[1], [Part(begin[2], [])]))
+            lines = None
+        elif mutants and more:
+            mutants[-1].parts.append(Part(more[1], []))
             lines = None
         elif line.startswith("+") and lines is not None:
             lines.append(line[1:])
@@ -70,7 +77,7 @@ def parse(path):
             # The first colon: a text may have others.
             change, text = re.fullmatch(r"(.*?)(?:: ?(.*))?", line).groups()
             lines = None if text is None else [text] if text else []
-            mutants[-1].changes.append((change, lines))
+            mutants[-1].parts[-1].changes.append((change, lines))
         else:
             raise NotFound(f"{os.path.basename(path)}, line {number}: {line!r}")
     for name, times in collections.Counter(mutant.name for mutant in mutants).items():
@@ -204,11 +211,19 @@ def edits(function, change, text):
 
 
 def mutate(crates, mutant):
-    """The function that a mutant changes, and the text of the file afterwards."""
-    function = crates.function(mutant.function)
-    if not mutant.changes:
+    """The functions that a mutant changes, each with the text of its file afterwards."""
+    changed = [mutated(crates, part) for part in mutant.parts]
+    if len({function.file for function, _ in changed}) < len(changed):
+        raise NotFound("two of its functions are in one file")
+    return changed
+
+
+def mutated(crates, part):
+    """The function that a part of a mutant changes, and the text of the file afterwards."""
+    function = crates.function(part.function)
+    if not part.changes:
         raise NotFound("it changes nothing")
-    found = [edit for change, new in mutant.changes for edit in edits(function, change, new)]
+    found = [edit for change, new in part.changes for edit in edits(function, change, new)]
     # From the end on, so that earlier offsets stay. Of several texts for a place the last goes
     # in first, so that they stand in the order of the list.
     order = sorted(range(len(found)), key=lambda at: (*found[at][:2], at), reverse=True)
@@ -247,10 +262,11 @@ def check(crates, path):
         return [str(fault)]
     for mutant in mutants:
         try:
-            function, _ = mutate(crates, mutant)
-            names = [name for change, new in mutant.changes if new
-                     for name in unknown_names(crates, function, "\n".join(new))]
-            if names:
+            for part, (function, _) in zip(mutant.parts, mutate(crates, mutant)):
+                names = [name for change, new in part.changes if new
+                         for name in unknown_names(crates, function, "\n".join(new))]
+                if not names:
+                    continue
                 names = ", ".join(names)
                 raise NotFound(f"its text has names that {function} does not know: {names}")
         except NotFound as fault:
@@ -259,19 +275,22 @@ def check(crates, path):
 
 
 def write(crates, path, name, folder):
-    """Writes the file that a mutant changes below `folder`; returns the path and the text before."""
+    """Writes the files that a mutant changes below `folder`; returns each path with the text before."""
     mutant = next((mutant for mutant in parse(path) if mutant.name == name), None)
     if mutant is None:
         raise NotFound(f"{os.path.basename(path)} has no mutant {name}")
     try:
-        function, text = mutate(crates, mutant)
+        changed = mutate(crates, mutant)
     except NotFound as fault:
         raise NotFound(f"{name}: {fault}") from fault
-    target = os.path.join(folder, function.file)
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    with open(target, "w", encoding="utf-8") as file:
-        file.write(text)
-    return target, function.source.text
+    before = []
+    for function, text in changed:
+        target = os.path.join(folder, function.file)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(text)
+        before.append((target, function.source.text))
+    return before
 
 
 def main(words):
