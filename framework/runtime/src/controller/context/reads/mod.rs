@@ -357,9 +357,10 @@ impl<C: Reconciler> Context<C> {
                     source.info,
                     missing.as_deref().unwrap_or("its first list has not been delivered")
                 );
-                let lacks_right = source.registration.lacks_right();
-                let kind = if lacks_right { ErrorKind::Forbidden } else { ErrorKind::Timeout };
-                Err(Error::new(kind, text))
+                Err(match source.registration.lacks_right() {
+                    true => Error::new(ErrorKind::Forbidden, text).for_want_of_right(),
+                    false => Error::new(ErrorKind::Timeout, text),
+                })
             }
         }
     }
