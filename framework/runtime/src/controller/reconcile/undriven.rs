@@ -219,6 +219,8 @@ impl<C: Reconciler> ObjectStep<C> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use k8s_openapi::api::core::v1::ConfigMap;
 
     use super::*;
@@ -279,9 +281,9 @@ mod tests {
         let unnamed = ("x".to_owned(), DeletionOutcome::Unnamed);
         let held = ("y".to_owned(), DeletionOutcome::Holds);
         let name = (EXTERNAL_NAME, ".db", "y");
-        assert_eq!(left(&[DRIVER, import("u x")]), [unnamed.clone()], "the annotation is gone");
+        assert_eq!(left(&[DRIVER, import("u x")]), from_ref(&unnamed), "the annotation is gone");
         assert_eq!(left(&[DRIVER, import("u x"), name]), [held.clone(), unnamed.clone()]);
-        assert_eq!(left(&[DRIVER, import("u y"), name]), [held.clone()], "it is named");
+        assert_eq!(left(&[DRIVER, import("u y"), name]), from_ref(&held), "it is named");
         assert_eq!(
             left(&[DRIVER, import("w x"), name]),
             [held],
