@@ -218,6 +218,8 @@ struct Inner {
     /// The grant whose absence the API server reported, in the spelling of `can(…)` of a
     /// controller.
     grant: Option<Box<str>>,
+    /// Whether the API server refuses, for want of a right, what this error waited for.
+    is_for_want_of_right: bool,
     /// The error that caused this one.
     source: Option<BoxError>,
 }
@@ -236,6 +238,7 @@ impl Error {
                 retry_after: None,
                 doubt: None,
                 grant: None,
+                is_for_want_of_right: false,
                 source: None,
             }),
         }
@@ -323,6 +326,21 @@ impl Error {
     #[doc(hidden)]
     pub fn missing_grant(&self) -> Option<&str> {
         self.inner.grant.as_deref()
+    }
+
+    /// Marks an error without an answer of its own, of an operation for which another request was
+    /// refused for want of a right. The kind alone is no mark: any program makes errors of it.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn for_want_of_right(mut self) -> Self {
+        self.inner.is_for_want_of_right = true;
+        self
+    }
+
+    /// Whether this error is marked by [`for_want_of_right`](Self::for_want_of_right).
+    #[doc(hidden)]
+    pub fn is_for_want_of_right(&self) -> bool {
+        self.inner.is_for_want_of_right
     }
 
     /// Appends `; note` to the text.

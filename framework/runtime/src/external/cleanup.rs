@@ -1,5 +1,6 @@
 //! The clean-up of a resource: settle, observe, delete, wait until it is missing.
 
+// DESIGN.md, 306: An import that ends is told before its record goes
 // DESIGN.md, 314: A deleted object lets a resource go that it never had
 
 use super::call::{self, CallKind, NoResult};
@@ -33,10 +34,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             return self.keep().await;
         }
         self.note_report(ReportSlot::Resource, None);
-        // Nothing names it any more once the object, or the record, is gone.
-        if let Some(left) = self.left_behind() {
-            self.tell_kept(ReportSlot::Replaced, left);
-        }
+        self.tell_left_behind();
         let Some(id) = self.id().await? else { return self.clear().await };
         let Some((handle, _)) = self.observe(&id).await? else {
             return match self.unseen() {
@@ -88,21 +86,35 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
                 let text = format!("{} is kept, as the policy says", self.resource(id));
                 self.end_record(text).await
             }
-            None => self.clear().await,
+            None => {
+                self.tell_left_behind();
+                self.clear().await
+            }
         }
     }
 
-    /// Returns the text about the resource that was created for the object, if the object names
-    /// another one.
-    fn left_behind(&self) -> Option<String> {
-        let left = self.record.replaced.as_ref().or(self.record.former.as_ref())?;
-        Some(format!("{}, which was created before, is kept", self.resource(left)))
+    /// Returns the texts about the resources that the object does not name any more: the one that
+    /// was created for it, and an import that has ended and was not told.
+    fn left_behind(&self) -> impl Iterator<Item = (ReportSlot, String)> {
+        let Record { replaced, former, ended_import, .. } = &self.record;
+        let created = replaced.as_ref().or(former.as_ref());
+        let created = created.map(|id| (ReportSlot::Replaced, id, "created"));
+        let imported = ended_import.as_ref().map(|id| (ReportSlot::EndedImport, id, "imported"));
+        created.into_iter().chain(imported).map(|(slot, id, origin)| {
+            (slot, format!("{}, which was {origin} before, is kept", self.resource(id)))
+        })
+    }
+
+    /// Reports the resources that the object does not name any more. Nothing names them once the
+    /// object, or the record, is gone.
+    fn tell_left_behind(&self) {
+        self.left_behind().for_each(|(slot, text)| self.tell_kept(slot, text));
     }
 
     /// Ends the record of a resource that stays. Reported once: a clean-up that waits for other
     /// resources comes here again.
     async fn end_record(&mut self, mut text: String) -> Result<()> {
-        if let Some(left) = self.left_behind() {
+        for (_, left) in self.left_behind() {
             text += &format!("; {left}");
         }
         self.tell_kept(ReportSlot::Resource, text);

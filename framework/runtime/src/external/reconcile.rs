@@ -1,6 +1,7 @@
 //! The loop over a resource of an object that is not being deleted: settle, observe, create or
 //! repair.
 
+// DESIGN.md, 306: An import that ends is told before its record goes
 // DESIGN.md, 250: A resource that an import replaced is told by its record, once in each process
 // DESIGN.md, 205: A difference that a policy forbids to repair is the message of a success
 
@@ -8,7 +9,7 @@ use super::call::{self, CallKind, NoResult};
 use super::import::{Holder, changes};
 use super::memory::{ReportSlot, SettledCreation};
 use super::pass::Pass;
-use super::record::{self, EXTERNAL_NAME, Stamp};
+use super::record::{self, EXTERNAL_NAME, Record, Stamp};
 use super::{CreateError, CreateOutcome, External, ExternalState, dry_run};
 use crate::controller::{Failure, Reconciler, Result, ResultExt};
 use crate::events::{Normal, Warning};
@@ -26,15 +27,15 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             let live = self.cx.read_alive().await?;
             let known = self.record.clone();
             self.take(live)?;
-            self.ensure_unshared().await?;
             if self.record != known {
+                self.ensure_unshared().await?;
                 id = self.id().await?;
             }
         }
         let Some(id) = id else { return self.create().await };
         // A plan tells of what would change.
         if !self.is_dry_run {
-            self.tell_replaced(&id);
+            self.tell_replaced();
         }
         match self.observe(&id).await? {
             Some((handle, difference)) => self.found(id, handle, difference).await,
@@ -50,15 +51,17 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     /// Terminal, when another object, or another part of this one, has the resource or names it,
     /// too. A change of that object reconciles this one.
     async fn ensure_unshared(&mut self) -> Result<()> {
-        if self.record.is_accepted && !changes(self.policy) {
-            return self.write_import(None).await;
-        }
-        if self.unaccepted().is_none() {
+        if self.unaccepted().is_none() && !self.is_import_over() {
             return Ok(());
         }
-        // The cache may not show the record. It is written once in the life of an import.
+        // The cache may not show the record, or show a state of the annotation that has passed. The
+        // record is written once in the life of an import, and once at its end.
         if let Some(live) = self.cx.read_own().await? {
             self.take(live)?;
+        }
+        if self.is_import_over() {
+            self.tell_ended_import();
+            return self.write_import(None).await;
         }
         let Some(id) = self.unaccepted().map(str::to_owned) else { return Ok(()) };
         match self.watched_holder().await? {
@@ -66,19 +69,27 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             // The import has ended: with its record the object could take that resource up again
             // beside another holder.
             None if self.record.is_return => {
-                self.tell_ended_import(&id);
+                self.tell_ended_import();
                 self.write_import(None).await
             }
             None => {
-                self.tell_ended_import(&id);
+                self.tell_ended_import();
                 self.write_import(Some(&id)).await?;
                 self.record.replaced = self.record.former.take();
                 if self.is_dry_run {
-                    self.tell_replaced(&id);
+                    self.tell_replaced();
                 }
                 Ok(())
             }
         }
+    }
+
+    /// Whether the record of an import goes, and no other import takes its place: the object only
+    /// observes, or its annotation is gone.
+    fn is_import_over(&self) -> bool {
+        let Record { is_accepted, ended_import, .. } = &self.record;
+        *is_accepted && !changes(self.policy)
+            || ended_import.is_some() && self.unaccepted().is_none()
     }
 
     /// Reports the resource that was created for the object before it named another one: nobody
@@ -86,25 +97,28 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     ///
     /// By the record of an earlier pass, too: that pass may have ended between the record and the
     /// Event.
-    fn tell_replaced(&self, id: &str) {
+    fn tell_replaced(&self) {
         if let Some(replaced) = &self.record.replaced {
-            self.tell_left(ReportSlot::Replaced, replaced, "created", id);
+            self.tell_left(ReportSlot::Replaced, replaced, "created");
         }
     }
 
     /// Reports the imported resource that the object does not name any more. The next record
     /// overwrites its id, so it is told before.
-    fn tell_ended_import(&self, id: &str) {
+    fn tell_ended_import(&self) {
         if let Some(ended) = &self.record.ended_import {
-            self.tell_left(ReportSlot::EndedImport, ended, "imported", id);
+            self.tell_left(ReportSlot::EndedImport, ended, "imported");
         }
     }
 
-    fn tell_left(&self, slot: ReportSlot, left: &str, origin: &str, id: &str) {
+    fn tell_left(&self, slot: ReportSlot, left: &str, origin: &str) {
+        let key = self.key(EXTERNAL_NAME);
+        let named = self.object.annotation(&key).filter(|id| !id.is_empty());
+        let named = named.map(|id| format!("names \"{id}\""));
         let text = format!(
-            "{}, which was {origin} before, is left alone: the annotation {} names \"{id}\"",
+            "{}, which was {origin} before, is left alone: the annotation {key} {}",
             self.resource(left),
-            self.key(EXTERNAL_NAME)
+            named.as_deref().unwrap_or("names no resource any more")
         );
         self.tell_kept(slot, text);
     }
@@ -136,6 +150,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         let key = self.key(EXTERNAL_NAME);
         written.tried(format!("recording the import that the annotation {key} names"))?;
         (self.record.is_accepted, self.record.is_return) = (id.is_some(), false);
+        self.record.ended_import = None;
         Ok(())
     }
 

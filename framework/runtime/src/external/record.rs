@@ -40,7 +40,7 @@ const DELETE_ACCEPTED: &str = "windlass.dev/external-delete-accepted";
 
 /// Annotation with the uid of the object and the id that was set by hand, once no other record
 /// names that resource. One with another uid, as on a copy of the object, counts as none.
-const IMPORT_ACCEPTED: &str = "windlass.dev/external-import-accepted";
+const IMPORT_ACCEPTED: &str = records::IMPORT_ACCEPTED;
 
 /// Longest suffix: the longest key, that of [`CREATE_SUCCEEDED`], has at most 63 characters behind
 /// the slash.
@@ -145,11 +145,10 @@ impl Record {
         let unsettled = pending.filter(|pending| id.is_none() && !is_refused(pending));
         let deleted = value(DELETE_ACCEPTED);
         let is_deleted = deleted.is_some() && deleted == created.as_ref().map(|it| &*it.token);
-        let accepted = value(IMPORT_ACCEPTED).and_then(|text| text.split_once(' '));
-        let own = accepted.filter(|(uid, _)| *uid == object.uid());
-        let is_accepted = created.is_none() && own.is_some_and(|(_, named)| id == Some(named));
+        let own = value(IMPORT_ACCEPTED).and_then(|text| records::imported(object.uid(), text));
+        let is_accepted = created.is_none() && own.is_some() && id == own;
         let is_return = created.is_some() && own.is_some();
-        let ended_import = own.map(|(_, named)| named).filter(|named| id != Some(named));
+        let ended_import = own.filter(|named| id != Some(named));
         let other = succeeded.map(|(_, made)| made).filter(|_| created.is_none());
         let (former, replaced) = if is_accepted { (None, other) } else { (other, None) };
         let [id, former, replaced, ended_import] =
@@ -191,8 +190,8 @@ pub(super) fn stamps_of<K: Resource>(object: &K, suffix: &str) -> Option<RecordS
         made = Some(id).filter(|id| !id.is_empty());
     }
     let id = value(EXTERNAL_NAME).or(made).or(tokens.first().map(String::as_str))?.to_owned();
-    let importer = value(IMPORT_ACCEPTED).and_then(|text| text.split_once(' '));
-    let is_accepted = importer.is_some_and(|(uid, _)| uid == object.uid());
+    let is_accepted =
+        value(IMPORT_ACCEPTED).is_some_and(|text| records::imported(object.uid(), text).is_some());
     (!tokens.is_empty()).then_some(RecordStamps { tokens, id, is_accepted })
 }
 
@@ -258,15 +257,22 @@ pub(super) fn suffix_of(name: &str, part: &str) -> Result<String, Failure> {
 
 /// Returns the parts that are recorded on an object for a driver, its main resource as the empty
 /// name.
+///
+/// The record of an own import alone is one: the annotation with the id was removed, and nobody was
+/// told yet.
 pub(super) fn parts_of<K: Resource>(object: &K, name: &str) -> Vec<String> {
     let annotations = object.metadata().annotations.iter().flatten();
-    let part = |key: &str| {
+    let part = |key: &str, value: &str| {
         let suffix = [EXTERNAL_NAME, CREATE_PENDING, CREATE_SUCCEEDED]
             .iter()
-            .find_map(|base| key.strip_prefix(base))?;
+            .find_map(|base| key.strip_prefix(base))
+            .or_else(|| {
+                key.strip_prefix(IMPORT_ACCEPTED)
+                    .filter(|_| records::imported(object.uid(), value).is_some())
+            })?;
         part_of(name, suffix).map(str::to_owned)
     };
-    let mut parts: Vec<String> = annotations.filter_map(|(key, _)| part(key)).collect();
+    let mut parts: Vec<String> = annotations.filter_map(|(key, it)| part(key, it)).collect();
     parts.sort();
     parts.dedup();
     parts

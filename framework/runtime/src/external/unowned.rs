@@ -14,7 +14,11 @@ pub(super) enum Unowned {
     /// without one.
     Copied(String),
     /// Its id was set by hand, and imports are forbidden.
-    NoImport(String),
+    NoImport {
+        id: String,
+        /// An import of before, which the object does not name any more.
+        ended: Option<String>,
+    },
 }
 
 impl Unowned {
@@ -33,7 +37,8 @@ impl Unowned {
             return is_copied.then_some(Self::Copied(stamps.id));
         };
         let is_refused = record.is_import && !policy.imports() && record.former.is_none();
-        record.id.filter(|_| is_refused).map(Self::NoImport)
+        let ended = record.ended_import;
+        record.id.filter(|_| is_refused).map(|id| Self::NoImport { id, ended })
     }
 
     /// Returns reason and text of the Event.
@@ -43,11 +48,17 @@ impl Unowned {
             Self::Copied(id) => {
                 ("ExternalCopied", id, "the record of it was copied from another object")
             }
-            Self::NoImport(id) => {
+            Self::NoImport { id, .. } => {
                 ("ExternalKept", id, "its id was set by hand, and the policy permits no import")
             }
         };
-        (reason, format!("external resource \"{id}\"{part} is left alone: {why}"))
+        let mut text = format!("external resource \"{id}\"{part} is left alone: {why}");
+        if let Self::NoImport { ended: Some(id), .. } = self {
+            let left =
+                format!("external resource \"{id}\"{part}, which was imported before, is kept");
+            text += &format!("; {left}");
+        }
+        (reason, text)
     }
 }
 
@@ -94,7 +105,7 @@ mod tests {
     fn a_forbidden_import_is_no_resource_of_its_object_unless_the_object_had_made_another_one() {
         let name = (EXTERNAL_NAME, "theirs");
         let policy = ExternalPolicy::NO_IMPORT;
-        let refused = Some(Unowned::NoImport("theirs".to_owned()));
+        let refused = Some(Unowned::NoImport { id: "theirs".to_owned(), ended: None });
         assert_eq!(unowned(&[name], policy), refused);
         assert_eq!(unowned(&[name, (ACCEPTED, "u theirs")], policy), refused);
         assert_eq!(unowned(&[name], ExternalPolicy::FULL), None);

@@ -154,6 +154,15 @@ impl<'a, C: Reconciler + Owns<ControllerRevision>> Revisions<'a, C> {
         self.write(revision).await.map(drop)
     }
 
+    /// Notes the reason for which a revision is rolled back. The time of a refusal goes in the same
+    /// write: when a person removes the mark, the revision has its whole deadline again.
+    pub(super) async fn roll_back(&mut self, name: &str, reason: &str) -> Result<(), Error> {
+        let Some(mut revision) = self.get(name).cloned() else { return Ok(()) };
+        revision.annotations.remove(REFUSED_SINCE);
+        revision.annotations.insert(ROLLED_BACK.to_owned(), reason.to_owned());
+        self.write(revision).await.map(drop)
+    }
+
     /// Deletes the oldest revisions beyond `keep` that are not `used`.
     pub(super) async fn prune(
         &self,

@@ -161,7 +161,7 @@ where
                     format_args!("revision {}: {reason}", newest.name),
                 );
             }
-            revisions.annotate(&newest.name, ROLLED_BACK, Some(reason.clone())).await?;
+            revisions.roll_back(&newest.name, &reason).await?;
             rolled_back = Some(reason);
         }
         let target = match (&rolled_back, &good) {

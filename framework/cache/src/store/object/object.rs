@@ -185,6 +185,11 @@ impl Object {
         self.metadata().resource_version()
     }
 
+    /// Number of this state of the object; no other state in the store has it.
+    pub(in crate::store) fn serial(&self) -> u64 {
+        self.serial
+    }
+
     /// Keeps the fields that controllers have applied; `managed` is the JSON of `managedFields`.
     pub(in crate::store) fn note_applied(&self, managed: &[u8]) {
         self.shared.applied.note(self.serial, managed, self.controller().as_deref());

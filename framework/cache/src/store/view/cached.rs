@@ -99,6 +99,13 @@ impl<K: Resource> Cached<K> {
         self.object.applied_fields(manager)
     }
 
+    /// Returns the number of this state in memory; no other state in the store has it, of this
+    /// object or of another one.
+    #[doc(hidden)]
+    pub fn serial(&self) -> u64 {
+        self.object.serial()
+    }
+
     /// Whether the two are the same state in memory, and not just equal.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.object, &other.object)

@@ -27,7 +27,7 @@ mod task;
 
 use std::any::Any;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -50,7 +50,8 @@ use crate::controller::conditions::StatusConditions;
 use crate::controller::planned::DryRunRecord;
 use crate::controller::source::{Reads, Reason, Reasons, TriggerNames};
 use crate::controller::state::{
-    Changelog, Changes, Drivers, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
+    AttemptReads, Changelog, Changes, Drivers, ObjectMemory, SpecVersion, Watch, WriteEffect,
+    WrittenKind,
 };
 use crate::controller::worker::ReconcileAttempt;
 use crate::events::{EventKind, Recorder};
@@ -152,8 +153,8 @@ pub struct Context<C: Reconciler> {
     detached_client: OnceLock<Client>,
     /// Whether a read of this reconcile has shown that the object is gone, or being deleted.
     has_ended: AtomicBool,
-    /// Number under which this attempt registers its reads; 0 before the first.
-    read_run: AtomicU64,
+    /// The reads of this attempt that become watches.
+    reads: AttemptReads,
     /// Source of the first read.
     read_source: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// Answers to dry runs that the caches show until the end of this reconcile.
@@ -215,7 +216,7 @@ impl<C: Reconciler> Context<C> {
             watch,
             detached_client,
             has_ended,
-            read_run: AtomicU64::new(0),
+            reads: AttemptReads::default(),
             read_source: OnceLock::new(),
             dry_runs: DryRunViews::default(),
         }

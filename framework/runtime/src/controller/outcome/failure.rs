@@ -312,15 +312,11 @@ pub(crate) fn is_refusal(error: &Error) -> bool {
     match error.code() {
         Some(422) => !is_lost_race(error),
         Some(403) => !error.namespace_terminating() && !is_passing,
-        // A cache that a reconcile reads cannot be filled for want of a right. An error with a
-        // cause is judged by the cause.
-        None => error.kind() == ErrorKind::Forbidden && has_no_cause(error),
+        // A cache that a reconcile reads cannot be filled for want of a right. A reconciler may
+        // make errors of the kind `Forbidden`, too, about systems that are none of ours.
+        None => error.is_for_want_of_right(),
         _ => false,
     }
-}
-
-fn has_no_cause(error: &dyn std::error::Error) -> bool {
-    error.source().is_none()
 }
 
 /// Whether a 422 says that the object has changed: a `test` of a JSON patch failed, or another

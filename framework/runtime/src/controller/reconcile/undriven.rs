@@ -9,7 +9,7 @@
 
 use self::records::{
     CREATE_FAILED, CREATE_PENDING, CREATE_SUCCEEDED, EXTERNAL_DRIVER, EXTERNAL_NAME,
-    EXTERNAL_POLICY, is_of,
+    EXTERNAL_POLICY, IMPORT_ACCEPTED, imported, is_of,
 };
 use super::step::ObjectStep;
 use crate::controller::{Context, Failure, Reconciler};
@@ -25,6 +25,13 @@ pub(crate) mod records {
     pub(crate) const CREATE_FAILED: &str = "windlass.dev/external-create-failed";
     pub(crate) const EXTERNAL_POLICY: &str = "windlass.dev/external-policy";
     pub(crate) const EXTERNAL_DRIVER: &str = "windlass.dev/external-driver";
+
+    pub(crate) const IMPORT_ACCEPTED: &str = "windlass.dev/external-import-accepted";
+
+    /// Returns the id in the record of an import, if it is that of the object of that uid.
+    pub(crate) fn imported<'a>(uid: &str, text: &'a str) -> Option<&'a str> {
+        text.split_once(' ').filter(|(importer, _)| *importer == uid).map(|(_, id)| id)
+    }
 
     /// Whether the token of a creation was made for the object of that uid.
     pub(crate) fn is_of(uid: &str, token: &str) -> bool {
@@ -53,6 +60,8 @@ enum DeletionOutcome {
     Kept,
     /// It is another object's, whose annotations were copied. Its own object decides about it.
     OwnedByOther,
+    /// It was imported, and the object does not name it any more.
+    Unnamed,
 }
 
 impl DeletionOutcome {
@@ -60,12 +69,14 @@ impl DeletionOutcome {
     fn event(self, id: &str) -> Option<(&'static str, String)> {
         let text = match self {
             Self::Holds => return None,
-            Self::Kept => ("ExternalKept", "is kept, as the policy says"),
-            Self::OwnedByOther => {
-                ("ExternalCopied", "is left alone: the record of it was copied from another object")
-            }
+            Self::Kept => ("ExternalKept", " is kept, as the policy says"),
+            Self::OwnedByOther => (
+                "ExternalCopied",
+                " is left alone: the record of it was copied from another object",
+            ),
+            Self::Unnamed => ("ExternalKept", ", which was imported before, is kept"),
         };
-        Some((text.0, format!("external resource \"{id}\" {}", text.1)))
+        Some((text.0, format!("external resource \"{id}\"{}", text.1)))
     }
 }
 
@@ -77,25 +88,44 @@ fn undriven<'a, K: Resource>(
     is_driven: impl Fn(&str) -> bool,
 ) -> Vec<UndrivenResource<'a>> {
     let annotations = object.metadata().annotations.iter().flatten();
-    let records = annotations.filter_map(|(key, driver)| {
+    let fields = annotations.filter_map(|(key, driver)| {
         let suffix = key.strip_prefix(EXTERNAL_DRIVER)?;
         let (name, finalizer) = driver.split_once(' ')?;
-        let is_own = name == controller && !is_driven(suffix);
-        let id = recorded(object, suffix).filter(|_| is_own)?;
-        let states =
-            ["", suffix].map(|suffix| object.annotation(&format!("{EXTERNAL_POLICY}{suffix}")));
-        let mut words =
-            states.into_iter().flatten().flat_map(|text| text.split(',')).map(str::trim);
-        let outcome = if is_foreign(object, suffix) {
-            DeletionOutcome::OwnedByOther
-        } else if words.any(|word| KEEPING.contains(&word)) {
-            DeletionOutcome::Kept
-        } else {
-            DeletionOutcome::Holds
-        };
-        Some(UndrivenResource { id, finalizer, outcome })
+        (name == controller && !is_driven(suffix)).then_some((suffix, finalizer))
     });
-    records.collect()
+    let resources = fields.flat_map(|(suffix, finalizer)| {
+        let id = recorded(object, suffix);
+        let main = id.map(|id| (id, outcome(object, suffix)));
+        let ended = ended_import(object, suffix, id).map(|id| (id, DeletionOutcome::Unnamed));
+        let both = main.into_iter().chain(ended);
+        both.map(move |(id, outcome)| UndrivenResource { id, finalizer, outcome })
+    });
+    resources.collect()
+}
+
+/// Returns the outcome for the recorded resource.
+fn outcome<K: Resource>(object: &K, suffix: &str) -> DeletionOutcome {
+    let states =
+        ["", suffix].map(|suffix| object.annotation(&format!("{EXTERNAL_POLICY}{suffix}")));
+    let mut words = states.into_iter().flatten().flat_map(|text| text.split(',')).map(str::trim);
+    if is_foreign(object, suffix) {
+        DeletionOutcome::OwnedByOther
+    } else if words.any(|word| KEEPING.contains(&word)) {
+        DeletionOutcome::Kept
+    } else {
+        DeletionOutcome::Holds
+    }
+}
+
+/// Returns the id of a recorded import that the object does not name any more; `named` is the id
+/// that the object names.
+fn ended_import<'a, K: Resource>(
+    object: &'a K,
+    suffix: &str,
+    named: Option<&str>,
+) -> Option<&'a str> {
+    let record = object.annotation(&format!("{IMPORT_ACCEPTED}{suffix}"))?;
+    imported(object.uid(), record).filter(|id| named != Some(*id))
 }
 
 /// Returns the id of a recorded resource, or the token of a creation that may have made a resource.
@@ -130,6 +160,7 @@ impl<C: Reconciler> ObjectStep<C> {
                     "another object has made it, from which the annotations were copied"
                 }
                 DeletionOutcome::Holds | DeletionOutcome::Kept => "its field left the graph",
+                DeletionOutcome::Unnamed => "it was imported before, and no annotation names it",
             };
             cx.remark(format!("external resource \"{id}\" is left alone: {why}"));
         }
@@ -188,6 +219,8 @@ impl<C: Reconciler> ObjectStep<C> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use k8s_openapi::api::core::v1::ConfigMap;
 
     use super::*;
@@ -235,6 +268,30 @@ mod tests {
         assert_eq!(ids(&[DRIVER, pending, failed("2026-01-01T00:00:00Z u-1")]), [""; 0]);
         let succeeded = (CREATE_SUCCEEDED, ".db", "2026-01-01T00:00:00Z u-1 db 7");
         assert_eq!(ids(&[DRIVER, pending, succeeded]), ["db 7"]);
+    }
+
+    #[test]
+    fn an_import_that_the_object_does_not_name_any_more_is_told_and_holds_nothing() {
+        let import = |text| (IMPORT_ACCEPTED, ".db", text);
+        let left = |annotations: &[_]| {
+            let object = object(annotations);
+            let left = undriven(&object, "sites", |_| false);
+            left.iter().map(|left| (left.id.to_owned(), left.outcome)).collect::<Vec<_>>()
+        };
+        let unnamed = ("x".to_owned(), DeletionOutcome::Unnamed);
+        let held = ("y".to_owned(), DeletionOutcome::Holds);
+        let name = (EXTERNAL_NAME, ".db", "y");
+        assert_eq!(left(&[DRIVER, import("u x")]), from_ref(&unnamed), "the annotation is gone");
+        assert_eq!(left(&[DRIVER, import("u x"), name]), [held.clone(), unnamed.clone()]);
+        assert_eq!(left(&[DRIVER, import("u y"), name]), from_ref(&held), "it is named");
+        assert_eq!(
+            left(&[DRIVER, import("w x"), name]),
+            [held],
+            "of the object it was copied from"
+        );
+        let (reason, text) = unnamed.1.event("x").expect("it is told");
+        let said = "external resource \"x\", which was imported before, is kept";
+        assert_eq!((reason, &*text), ("ExternalKept", said));
     }
 
     #[test]

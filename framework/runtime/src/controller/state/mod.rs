@@ -38,7 +38,7 @@ pub(super) use self::last_error::{FailureRecord, LastErrors};
 pub(super) use self::object_memory::ObjectMemory;
 pub(super) use self::own_write_filter::{FollowUp, OwnWriteFilter};
 pub(super) use self::reads::{
-    FoundVersion, ReadChange, ReadMeters, ReadSelection, ReadSourceRef, ReadTarget,
+    AttemptReads, FoundVersion, ReadChange, ReadMeters, ReadSelection, ReadSourceRef, ReadTarget,
     RegisteredReads, RunRef,
 };
 pub(super) use self::sparse_lock::SparseLock;

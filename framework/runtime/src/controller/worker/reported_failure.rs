@@ -62,7 +62,7 @@ pub(crate) fn waiting(wait: &Wait, type_: &str, is_terminating: bool) -> Conditi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_core::error::Error;
+    use windlass_core::error::{Error, ErrorKind};
 
     #[test]
     fn an_object_is_stalled_by_a_failure_that_only_a_change_ends_and_by_no_other() {
@@ -78,6 +78,8 @@ mod tests {
         let starting = r#"{"code": 403, "reason": "Forbidden", "message": "pods \"a\" is forbidden: status unknown for quota: q, resources: pods"}"#;
         let test = r#"{"code": 422, "reason": "Invalid", "details": {"causes": [{"reason": "UnexpectedServerResponse", "message": "testing value /a failed"}]}}"#;
         let successor = r#"{"code": 422, "reason": "Invalid", "details": {"causes": [{"reason": "FieldValueInvalid", "field": "metadata.uid", "message": "field is immutable"}]}}"#;
+        let own_forbidden =
+            || Failure::from(Error::new(ErrorKind::Forbidden, "the registry says no"));
         let retried = Failure::from("no answer");
         let mut given_up = Failure::from("no answer");
         given_up.gave_up = true;
@@ -95,6 +97,10 @@ mod tests {
             (refused(starting), OutcomeState::Retried, FAILED),
             (refused(test), OutcomeState::Retried, FAILED),
             (refused(successor), OutcomeState::Retried, FAILED),
+            // Made by a reconciler: its own system refuses, and not the API server.
+            (own_forbidden(), OutcomeState::Retried, FAILED),
+            (own_forbidden().tried("pushing an image"), OutcomeState::Retried, FAILED),
+            (Failure::from("no answer").and(own_forbidden()), OutcomeState::Retried, FAILED),
         ] {
             let gave_up = failure.gave_up();
             let reported =

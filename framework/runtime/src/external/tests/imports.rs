@@ -3,14 +3,14 @@
 use super::parts::Parted;
 use super::*;
 
-const ACCEPTED: &str = "windlass.dev/external-import-accepted";
+pub(super) const ACCEPTED: &str = "windlass.dev/external-import-accepted";
 
 impl World {
-    async fn until_gone(&self, name: &str) {
+    pub(super) async fn until_gone(&self, name: &str) {
         until("it is gone", async || self.volumes().get_opt(name).await.unwrap().is_none()).await;
     }
 
-    async fn import(&self, name: &str, id: &str) {
+    pub(super) async fn import(&self, name: &str, id: &str) {
         self.create_with(name, json!({ EXTERNAL_NAME: id })).await;
     }
 
@@ -19,7 +19,7 @@ impl World {
         self.cloud.with(|cloud| cloud.calls.iter().filter(|call| call.1 == name).count())
     }
 
-    fn has_disk(&self, id: &str) -> bool {
+    pub(super) fn has_disk(&self, id: &str) -> bool {
         self.cloud.with(|cloud| cloud.disks.contains_key(id))
     }
 }

@@ -6,6 +6,7 @@ mod cloud;
 mod crashes;
 mod deletions;
 mod drivers;
+mod ended_imports;
 mod imports;
 mod loops;
 mod parts;

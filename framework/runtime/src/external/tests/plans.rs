@@ -32,19 +32,19 @@ impl Controller for Shared {
 }
 
 /// Runs an operator with that driver.
-fn run(world: &World, driver: &Arc<Externals<Volumes>>) -> Running {
+pub(super) fn run(world: &World, driver: &Arc<Externals<Volumes>>) -> Running {
     world.manager().controller(Shared(Arc::clone(driver))).start()
 }
 
 /// Plans the only object with that driver.
-async fn planned(world: &World, driver: &Arc<Externals<Volumes>>) -> PlannedObject {
+pub(super) async fn planned(world: &World, driver: &Arc<Externals<Volumes>>) -> PlannedObject {
     let manager = Manager::new(world.client.dry_run()).controller(Shared(Arc::clone(driver)));
     let mut plan = manager.plan(PlanOptions::default()).await.unwrap();
     assert_eq!(plan.objects.len(), 1, "{plan:#?}");
     plan.objects.remove(0)
 }
 
-fn events(planned: &PlannedObject) -> Vec<String> {
+pub(super) fn events(planned: &PlannedObject) -> Vec<String> {
     planned.events.iter().map(ToString::to_string).collect()
 }
 

@@ -2,7 +2,9 @@
 //! test makes them ready.
 
 mod canaries;
+mod dry_runs;
 mod history;
+mod refusals;
 mod steps;
 
 use std::io;
@@ -168,7 +170,7 @@ impl World {
     /// Returns the reason of the stall with which reconciles end, none of which has failed.
     fn stalled(&self) -> String {
         let metrics = &self.client.environment().metrics;
-        assert_eq!(metrics.counted(&names::RECONCILE_ERRORS, &["fleets"]), 0, "no failure");
+        assert_eq!(metrics.counted(&names::RECONCILE_ERRORS, &["fleet"]), 0, "no failure");
         let wait = self.status().action().expect("no failure").wait.expect("a wait");
         assert!(wait.is_stalled && wait.text.contains("was not ready within 60 s"), "{wait:?}");
         wait.reason.into_owned()

@@ -11,7 +11,6 @@ use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context as Task, Poll};
 use std::time::Duration;
 
@@ -292,15 +291,22 @@ impl<C: Reconciler> Context<C> {
         source: &ReadSource<K>,
         key: &ObjectKey,
     ) -> Result<Option<Option<Cached<K>>>, Error> {
+        let registered = &self.shared.reads.registered;
+        let object = source.store.get(key);
+        let serial = object.as_ref().map(Cached::serial);
+        let by = (&self.key, self.object.uid());
+        if self.reads.repeats(registered, by, (source.number, key), serial) {
+            return Ok(Some(object));
+        }
         check_covered(source, key.namespace(), key)?;
+        let reader = self.closing_reader();
         if !source.is_filled() {
             return Ok(None);
         }
         let place = (source.number, ReadTarget::Object(key.clone()));
-        let object = source.store.get(key);
-        let found = object.as_ref().map(|object| object.metadata());
-        let found = found.as_ref().map(|metadata| metadata.resource_version());
-        let is_same = self.shared.reads.registered.confirm(self.reader(), &place, found);
+        let found = object.as_ref().map(|object| (object.metadata(), object.serial()));
+        let found = found.as_ref().map(|(it, serial)| (it.resource_version(), *serial));
+        let is_same = registered.confirm(reader, &place, found);
         Ok(is_same.then_some(object))
     }
 
@@ -357,9 +363,10 @@ impl<C: Reconciler> Context<C> {
                     source.info,
                     missing.as_deref().unwrap_or("its first list has not been delivered")
                 );
-                let lacks_right = source.registration.lacks_right();
-                let kind = if lacks_right { ErrorKind::Forbidden } else { ErrorKind::Timeout };
-                Err(Error::new(kind, text))
+                Err(match source.registration.lacks_right() {
+                    true => Error::new(ErrorKind::Forbidden, text).for_want_of_right(),
+                    false => Error::new(ErrorKind::Timeout, text),
+                })
             }
         }
     }
@@ -371,23 +378,19 @@ impl<C: Reconciler> Context<C> {
 
     /// Returns this attempt as a reader.
     fn reader(&self) -> RunRef<'_> {
-        // Relaxed: only this attempt uses the number; of two first reads at once, only one number
-        // wins.
-        let run = match self.read_run.load(Ordering::Relaxed) {
-            0 => {
-                let new = self.shared.reads.registered.new_run();
-                let set =
-                    self.read_run.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
-                set.err().unwrap_or(new)
-            }
-            run => run,
-        };
+        let run = self.reads.run(&self.shared.reads.registered);
         RunRef { key: &self.key, uid: self.object.uid(), run }
+    }
+
+    /// Returns this attempt as a reader of an object whose state the tables are to know.
+    fn closing_reader(&self) -> RunRef<'_> {
+        let reader = self.reader();
+        self.reads.close(&self.shared.reads.registered, reader);
+        reader
     }
 
     /// Replaces the registered reads of the object by those of this attempt, which has succeeded.
     pub(in crate::controller) fn commit_reads(&self) {
-        let run = self.read_run.load(Ordering::Relaxed);
-        self.shared.reads.registered.commit(&self.key, run);
+        self.reads.commit(&self.shared.reads.registered, &self.key, self.object.uid());
     }
 }

@@ -11,7 +11,9 @@
 //! reads the whole kind instead: each change of the kind then wakes the object.
 
 // DESIGN.md, 155: Reads are registered before the cache is asked
+// DESIGN.md, 299: A read that repeats the former runs sets a bit
 
+mod repeated;
 mod selections;
 mod tables;
 #[cfg(test)]
@@ -20,9 +22,14 @@ mod tests;
 use std::any::Any;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Relaxed, Release, SeqCst},
+};
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use self::repeated::AttemptReads;
+use self::repeated::{ListedReads, RepeatedReads};
 pub(crate) use self::selections::{Labels, ReadSelection};
 use self::tables::Tables;
 use windlass_core::metrics::{CounterSeries, GaugeSeries};
@@ -192,6 +199,8 @@ pub(crate) struct RegisteredReads {
     /// Number of reads when the lock was last released: without reads nothing takes the lock.
     reads: AtomicUsize,
     runs: AtomicU64,
+    /// Number of times at which reads of readers were forgotten: lists from before are not used.
+    forgotten: AtomicU64,
     meters: OnceLock<ReadMeters>,
     limits: ReadLimits,
 }
@@ -268,15 +277,31 @@ impl RegisteredReads {
     }
 
     /// Makes a registered read a read of this run if it found the version that the reader has found
-    /// now; false if a registration is needed. Such a read need not be registered again: it was
-    /// registered all the time, and any other version wakes the reader.
+    /// now, which is given with its serial number in the cache; false if a registration is needed.
+    /// Such a read need not be registered again: it was registered all the time, and any other
+    /// version wakes the reader.
     pub(crate) fn confirm(
         &self,
         reader: RunRef<'_>,
         place: &(u64, ReadTarget),
-        version: Option<&str>,
+        found: Option<(&str, u64)>,
     ) -> bool {
-        !self.is_empty() && self.tables.lock().confirm(reader, place, version)
+        !self.is_empty() && self.tables.lock().confirm(reader, place, found)
+    }
+
+    /// Returns the list of the reads that the last runs of an object have made alike, if they have.
+    fn listed(&self, key: &ObjectKey, uid: &str) -> Option<ListedReads> {
+        if self.is_empty() {
+            return None;
+        }
+        let tables = self.tables.lock();
+        let forgotten = self.forgotten.load(Relaxed);
+        tables.repeated(key, uid).map(|reads| ListedReads { reads, forgotten })
+    }
+
+    /// Makes these reads of a list reads of this run.
+    fn mark(&self, reader: RunRef<'_>, reads: &RepeatedReads, made: u64) {
+        self.tables.lock().mark(reader, reads, made);
     }
 
     /// Records the state that was found by a registered read.
@@ -297,12 +322,18 @@ impl RegisteredReads {
 
     /// Forgets the reads of an object that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
-        self.change_if_any(|tables| tables.forget(key));
+        self.change_if_any(|tables| {
+            self.forgotten.fetch_add(1, Release);
+            tables.forget(key)
+        });
     }
 
     /// Forgets all reads.
     pub(crate) fn clear(&self) {
-        self.change_if_any(|tables| std::mem::take(&mut *tables));
+        self.change_if_any(|tables| {
+            self.forgotten.fetch_add(1, Release);
+            std::mem::take(&mut *tables)
+        });
     }
 
     /// Returns the readers that these changes of a source concern, and notes `name` of each change

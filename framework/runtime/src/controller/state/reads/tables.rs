@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
+use super::repeated::{MOST_REPEATED, RepeatedRead, RepeatedReads};
 use super::selections::Selections;
 use super::{
     FoundVersion, KeyHasher, MOST_CAUSES, ReadChange, ReadLimits, ReadSourceRef, ReadTarget, RunRef,
@@ -27,6 +28,12 @@ pub(super) struct Tables {
 struct RegisteredReader {
     uid: Box<str>,
     reads: BTreeMap<(u64, ReadTarget), Read>,
+    /// Whether a read was registered, or found another state, since the last success.
+    has_changed: bool,
+    /// The reads, if the last runs have made them alike.
+    repeated: Option<Arc<RepeatedReads>>,
+    /// Number of reads so far.
+    made: u32,
     /// Changes since the last reconcile began.
     woken: Vec<Arc<str>>,
     /// Changes for which the last reconcile began.
@@ -36,6 +43,10 @@ struct RegisteredReader {
 /// A registered read.
 struct Read {
     found: FoundVersion,
+    /// Serial number of the found version in the cache, once a later run has confirmed it.
+    serial: Option<u64>,
+    /// Number of the read when it was made last under the lock: the order of a run.
+    order: u32,
     /// The last run that made this read.
     run: u64,
     /// The last run that made the read with a filled cache; 0 for none.
@@ -165,6 +176,8 @@ impl Tables {
             // The common case first: the former run has made the same read.
             if let Some(read) = known.reads.get_mut(&place) {
                 read.again(reader.run, is_ready);
+                read.order = next(&mut known.made);
+                known.change();
                 return registered;
             }
             kind_read = known.reads.get(&of_kind).map(|read| read.run);
@@ -190,19 +203,44 @@ impl Tables {
         &mut self,
         reader: RunRef<'_>,
         place: &(u64, ReadTarget),
-        version: Option<&str>,
+        state: Option<(&str, u64)>,
     ) -> bool {
         let known = self.readers.get_mut(reader.key).filter(|known| *known.uid == *reader.uid);
-        let Some(read) = known.and_then(|known| known.reads.get_mut(place)) else { return false };
-        let is_same = match (&read.found, version) {
-            (FoundVersion::Version(found), Some(version)) => **found == *version,
+        let Some(known) = known else { return false };
+        let Some(read) = known.reads.get_mut(place) else { return false };
+        let is_same = match (&read.found, state) {
+            (FoundVersion::Version(found), Some((version, _))) => **found == *version,
             (FoundVersion::Absent, None) => true,
             _ => false,
         };
         if is_same {
             (read.run, read.ready_run) = (reader.run, reader.run);
+            read.order = next(&mut known.made);
+            let serial = state.map(|(_, serial)| serial);
+            // The same version in another place: the cache was filled again.
+            if read.serial.is_some() && read.serial != serial {
+                known.repeated = None;
+            }
+            read.serial = serial;
         }
         is_same
+    }
+
+    /// See [`RegisteredReads::listed`](super::RegisteredReads::listed).
+    pub(super) fn repeated(&self, key: &ObjectKey, uid: &str) -> Option<Arc<RepeatedReads>> {
+        self.readers.get(key).filter(|known| *known.uid == *uid)?.repeated.clone()
+    }
+
+    /// See [`RegisteredReads::mark`](super::RegisteredReads::mark).
+    pub(super) fn mark(&mut self, reader: RunRef<'_>, reads: &RepeatedReads, made: u64) {
+        let known = self.readers.get_mut(reader.key).filter(|known| *known.uid == *reader.uid);
+        let Some(known) = known else { return };
+        for RepeatedRead { source, key, .. } in reads.of(made) {
+            // None if the reads were forgotten meanwhile.
+            if let Some(read) = known.reads.get_mut(&(*source, ReadTarget::Object(key.clone()))) {
+                (read.run, read.ready_run) = (reader.run, reader.run);
+            }
+        }
     }
 
     /// Inserts a read in both directions.
@@ -219,8 +257,9 @@ impl Tables {
             .or_insert_with(|| RegisteredReader::new(reader.uid));
         self.sources.entry(source.number).or_default().add(place.1.clone(), reader.key);
         let ready_run = if found == FoundVersion::Awaited { 0 } else { reader.run };
-        let holder = Arc::clone(&source.holder);
-        let read = Read { found, run: reader.run, ready_run, holder };
+        let (holder, order) = (Arc::clone(&source.holder), next(&mut known.made));
+        let read = Read { found, serial: None, order, run: reader.run, ready_run, holder };
+        known.change();
         if known.reads.insert(place, read).is_none() {
             self.reads += 1;
         }
@@ -245,15 +284,22 @@ impl Tables {
         } else {
             read.found = FoundVersion::Several;
         }
+        read.serial = None;
+        known.change();
     }
 
     /// Removes the reads that were not made by this run.
     pub(super) fn commit(&mut self, key: &ObjectKey, run: u64) -> RemovedSources {
         // The common case first: the same reads as those of the former run.
-        let known = self.readers.get(key);
-        if known.is_none_or(|known| known.reads.values().all(|read| read.run == run)) {
+        let Some(known) = self.readers.get_mut(key) else { return RemovedSources::new() };
+        let has_changed = std::mem::take(&mut known.has_changed);
+        if known.reads.values().all(|read| read.run == run) {
+            if !has_changed && known.repeated.is_none() {
+                known.repeated = known.listed().map(Arc::new);
+            }
             return RemovedSources::new();
         }
+        known.repeated = None;
         self.remove_where(key, |_, read| read.run != run)
     }
 
@@ -340,8 +386,41 @@ impl Tables {
 
 impl RegisteredReader {
     fn new(uid: &str) -> Self {
-        let (woken, current) = (Vec::new(), Vec::new());
-        Self { uid: uid.into(), reads: BTreeMap::new(), woken, current }
+        Self {
+            uid: uid.into(),
+            reads: BTreeMap::new(),
+            has_changed: false,
+            repeated: None,
+            made: 0,
+            woken: Vec::new(),
+            current: Vec::new(),
+        }
+    }
+
+    /// Notes that the next run may find other reads, or other states, than the last one.
+    fn change(&mut self) {
+        self.has_changed = true;
+        self.repeated = None;
+    }
+
+    /// Returns the list of the reads; `None` if it would not have all of them.
+    fn listed(&self) -> Option<RepeatedReads> {
+        if !(1..=MOST_REPEATED).contains(&self.reads.len()) {
+            return None;
+        }
+        let listed = self.reads.iter().map(|((source, target), read)| {
+            let ReadTarget::Object(key) = target else { return None };
+            let is_known = match read.found {
+                FoundVersion::Version(_) => read.serial.is_some(),
+                FoundVersion::Absent => true,
+                _ => false,
+            };
+            let (source, key, serial) = (*source, key.clone(), read.serial);
+            is_known.then_some((read.order, RepeatedRead { source, key, serial }))
+        });
+        let mut listed = listed.collect::<Option<Vec<_>>>()?;
+        listed.sort_by_key(|(order, _)| *order);
+        Some(RepeatedReads(listed.into_iter().map(|(_, read)| read).collect()))
     }
 
     /// Notes a change as reason of the next reconcile.
@@ -350,6 +429,12 @@ impl RegisteredReader {
             self.woken.push(Arc::clone(cause));
         }
     }
+}
+
+/// Returns the number of the next read of a reader.
+fn next(made: &mut u32) -> u32 {
+    *made = made.wrapping_add(1);
+    *made
 }
 
 impl Read {

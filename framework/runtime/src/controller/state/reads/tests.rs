@@ -71,13 +71,13 @@ fn a_read_that_finds_the_same_again_belongs_to_the_later_run() {
     let reader = RunRef { key: &home, uid: "u", run: 1 };
     read(&reads, reader, &source, "app", version("2"));
     let (next, place) = (RunRef { run: 2, ..reader }, (1, ReadTarget::Object(key("app"))));
-    assert!(!reads.confirm(next, &place, Some("3")) && !reads.confirm(next, &place, None));
-    assert!(!reads.confirm(RunRef { uid: "v", ..next }, &place, Some("2")), "a successor");
-    assert!(reads.confirm(next, &place, Some("2")));
+    assert!(!reads.confirm(next, &place, Some(("3", 3))) && !reads.confirm(next, &place, None));
+    assert!(!reads.confirm(RunRef { uid: "v", ..next }, &place, Some(("2", 2))), "a successor");
+    assert!(reads.confirm(next, &place, Some(("2", 2))));
     reads.commit(&home, 2);
     assert_eq!(woken(&reads, "app", Some("2"), Some("3")), ["home"], "it is kept");
     reads.commit(&home, 3);
-    assert!(!reads.confirm(RunRef { run: 4, ..reader }, &place, Some("2")), "it is gone");
+    assert!(!reads.confirm(RunRef { run: 4, ..reader }, &place, Some(("2", 2))), "it is gone");
 }
 
 #[test]
@@ -196,4 +196,122 @@ fn selectors_wake_their_readers_by_the_labels_before_and_after_a_change() {
     readers.iter().for_each(|reader| reads.forget(reader));
     assert_eq!((reads.counts(), source.holders()), ((0, 0), 0));
     assert!(reads.tables.lock().is_empty(), "nor is a selector left");
+}
+
+/// Runs a reader once, successfully: each read is of the list, confirmed or registered. Returns how
+/// many were of the list.
+fn run(
+    reads: &RegisteredReads,
+    uid: &str,
+    source: &Source,
+    found: &[(&str, Option<(&str, u64)>)],
+) -> usize {
+    let attempt = AttemptReads::default();
+    let home = key("home");
+    let repeated = found.iter().filter(|it| read_as_attempt(reads, &attempt, uid, source, it));
+    let repeated = repeated.count();
+    attempt.commit(reads, &home, uid);
+    repeated
+}
+
+/// Reads as a context does; whether the read was of the list.
+fn read_as_attempt(
+    reads: &RegisteredReads,
+    attempt: &AttemptReads,
+    uid: &str,
+    source: &Source,
+    (name, state): &(&str, Option<(&str, u64)>),
+) -> bool {
+    let (home, name, number) = (key("home"), key(name), source.0.number);
+    let serial = state.map(|(_, serial)| serial);
+    if attempt.repeats(reads, (&home, uid), (number, &name), serial) {
+        return true;
+    }
+    let reader = RunRef { key: &home, uid, run: attempt.run(reads) };
+    attempt.close(reads, reader);
+    let target = ReadTarget::Object(name);
+    if !reads.confirm(reader, &(number, target.clone()), *state) {
+        reads.register(reader, &source.0, target.clone(), true);
+        let found = state.map_or(FoundVersion::Absent, |(it, _)| version(it));
+        reads.found(reader, number, &target, found);
+    }
+    false
+}
+
+#[test]
+fn reads_that_two_runs_have_made_alike_are_listed_until_one_finds_another_state() {
+    let (reads, source) = (reads(10, 10), Source::new(1));
+    let one = [("app", Some(("1", 7))), ("none", None)];
+    let two = [("app", Some(("2", 8))), ("none", None)];
+    let listed: Vec<_> = [one, one, one, one, two, two, two]
+        .iter()
+        .map(|found| run(&reads, "u", &source, found))
+        .collect();
+    assert_eq!(listed, [0, 0, 2, 2, 0, 0, 2]);
+    assert_eq!(woken(&reads, "app", Some("1"), Some("2")), [""; 0], "it has read that version");
+    assert_eq!(woken(&reads, "app", Some("2"), Some("3")), ["home"]);
+    assert_eq!(woken(&reads, "none", None, Some("1")), ["home"]);
+    // The same version in another place, as after a new list of the cache.
+    let moved = [("app", Some(("2", 9))), ("none", None)];
+    assert_eq!([(); 2].map(|()| run(&reads, "u", &source, &moved)), [0, 2]);
+    assert_eq!(run(&reads, "v", &source, &moved), 0, "a successor");
+}
+
+#[test]
+fn a_listed_read_that_a_run_leaves_out_is_removed() {
+    let (reads, source) = (reads(10, 10), Source::new(1));
+    let both = [("app", Some(("1", 7))), ("other", Some(("1", 8)))];
+    for _ in 0..2 {
+        run(&reads, "u", &source, &both);
+    }
+    assert_eq!(run(&reads, "u", &source, &both[1..]), 1);
+    assert_eq!((reads.counts(), source.holders()), ((1, 1), 1));
+    assert_eq!(woken(&reads, "app", Some("1"), Some("2")), [""; 0]);
+    assert_eq!(woken(&reads, "other", Some("1"), Some("2")), ["home"]);
+    assert_eq!(run(&reads, "u", &source, &[]), 0);
+    assert_eq!((reads.counts(), source.holders()), ((0, 0), 0));
+}
+
+#[test]
+fn another_state_than_that_of_a_listed_read_of_the_same_run_makes_every_change_count() {
+    let (reads, source) = (reads(10, 10), Source::new(1));
+    let one = ("app", Some(("1", 7)));
+    for _ in 0..2 {
+        run(&reads, "u", &source, &[one]);
+    }
+    let attempt = AttemptReads::default();
+    assert!(read_as_attempt(&reads, &attempt, "u", &source, &one));
+    assert!(!read_as_attempt(&reads, &attempt, "u", &source, &("app", Some(("2", 8)))));
+    assert_eq!(woken(&reads, "app", Some("1"), Some("2")), ["home"], "it has used version 1");
+}
+
+#[test]
+fn reads_that_were_forgotten_meanwhile_are_registered_anew() {
+    let (reads, source) = (reads(10, 10), Source::new(1));
+    let both = [("app", Some(("1", 7))), ("other", Some(("1", 8)))];
+    for _ in 0..2 {
+        run(&reads, "u", &source, &both);
+    }
+    let attempt = AttemptReads::default();
+    assert!(read_as_attempt(&reads, &attempt, "u", &source, &both[0]));
+    reads.clear();
+    assert!(!read_as_attempt(&reads, &attempt, "u", &source, &both[1]));
+    attempt.commit(&reads, &key("home"), "u");
+    assert_eq!(woken(&reads, "other", Some("1"), Some("2")), ["home"]);
+}
+
+#[test]
+fn a_reader_of_more_than_single_objects_or_of_many_has_no_list() {
+    let (reads, source, home) = (reads(100, 100), Source::new(1), key("home"));
+    let many: Vec<_> = (0..64).map(|n| format!("app-{n}")).collect();
+    let many: Vec<_> = many.iter().map(|name| (&**name, Some(("1", 7)))).collect();
+    assert_eq!([(); 3].map(|()| run(&reads, "u", &source, &many)), [0; 3]);
+    assert_eq!([(); 3].map(|()| run(&reads, "u", &source, &many[1..])), [0, 0, 63]);
+    let attempt = AttemptReads::default();
+    let reader = RunRef { key: &home, uid: "u", run: attempt.run(&reads) };
+    reads.register(reader, &source.0, ReadTarget::Kind, true);
+    reads.found(reader, 1, &ReadTarget::Kind, FoundVersion::Several);
+    assert!(!read_as_attempt(&reads, &attempt, "u", &source, &many[1]), "the list has ended");
+    attempt.commit(&reads, &home, "u");
+    assert_eq!(reads.counts(), (1, 2));
 }
