@@ -385,7 +385,7 @@ async fn put_back<K: Admitting>(
 }
 
 /// Deletes an object; one that is gone is no error.
-pub(crate) async fn remove<K>(client: &Client, name: &str) -> Result<(), Error>
+async fn remove<K>(client: &Client, name: &str) -> Result<(), Error>
 where
     K: Resource + DeserializeOwned,
 {

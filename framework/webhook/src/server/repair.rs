@@ -140,7 +140,7 @@ async fn pass(
 }
 
 /// Waits, and returns whether the stop came meanwhile.
-pub(super) async fn is_stopped_within(
+pub(crate) async fn is_stopped_within(
     pause: Duration,
     clock: &Clock,
     stop: &CancellationToken,

@@ -10,6 +10,7 @@ mod logs;
 mod missing;
 mod own;
 mod pki;
+mod policies;
 mod replicas;
 mod rotation;
 mod secrets;
