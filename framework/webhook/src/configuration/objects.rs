@@ -127,6 +127,11 @@ impl ConfigurationOptions {
         self.ca_bundle.is_some()
     }
 
+    /// Returns the URL at which API servers ask.
+    pub(crate) fn asked_url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
     /// Returns the name of the Service.
     pub(crate) fn service(&self) -> String {
         format!("{}-webhooks", self.name)

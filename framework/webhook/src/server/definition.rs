@@ -1,12 +1,9 @@
-//! The field `spec.conversion` of installed definitions: kept right while the operator runs, and
-//! given back by a process that has it at its URL for a time.
-//!
-//! Invariant: a process at a URL writes the conversion that it replaces into an annotation of the
-//! same definition by the same patch, so that any later process can give it back.
+//! The field `spec.conversion` of installed definitions: kept right while the operator runs.
 
 // DESIGN.md, 257: The conversion that a URL replaces is kept in the definition, and a contest for
 // it ends
 // DESIGN.md, 229: A process at a URL has configurations under its URL
+// DESIGN.md, 226: Operators of a test's own server hand a conversion over as processes at URLs do
 // DESIGN.md, 241: Without known authorities a definition names the Service, and keeps those that
 // are there
 
@@ -17,7 +14,6 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, ServiceReference,
 };
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass_client::api::Patch;
 use windlass_client::client::Client;
@@ -26,28 +22,32 @@ use windlass_core::{Error, ErrorKind};
 use super::admission::{deployed, measure};
 use super::contest::KnownSetting;
 use super::overlap::StoredAuthorities;
+use super::replaced::{FormerConversions, REPLACED, Replaced, url};
 use super::status::{CONVERSION as CHECK, ServerStatus};
 
-/// Annotation of a definition with the conversion that a process at a URL replaced.
-pub(crate) const REPLACED: &str = "windlass.dev/replaced-conversion";
 /// Kind in the metric.
 const KIND: &str = "customresourcedefinition";
-/// The contents of the annotation [`REPLACED`].
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Replaced {
-    /// URL of the process that replaced it, with the path.
-    by_url: String,
-    /// The conversion before; absent for a definition without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    conversion: Option<CustomResourceConversion>,
+
+/// The place at which an operator converts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConversionPlace {
+    /// In a cluster, behind a Service.
+    InCluster,
+    /// At a URL: an operator in the cluster has precedence.
+    AtUrl,
+    /// In the process of a test's own API server.
+    InProcess,
 }
 
-impl Replaced {
-    /// Reads the annotation of a definition; a spoilt one is none.
-    fn of(definition: &CustomResourceDefinition) -> Option<Self> {
-        let annotations = definition.metadata.annotations.as_ref()?;
-        serde_json::from_str(annotations.get(REPLACED)?).ok()
+impl ConversionPlace {
+    /// Whether the process has a conversion for a time, and leaves it to one that starts later.
+    fn is_outside(self) -> bool {
+        self != Self::InCluster
+    }
+
+    /// Whether the process leaves a contested conversion to others.
+    fn is_at_url(self) -> bool {
+        self == Self::AtUrl
     }
 }
 
@@ -56,8 +56,9 @@ impl Replaced {
 pub(super) struct Conversions<'a> {
     client: Client,
     status: &'a ServerStatus,
-    /// Whether the process is asked at a URL: then others have precedence.
-    is_at_url: bool,
+    place: ConversionPlace,
+    /// What this process replaced, while it is outside of a cluster.
+    former: FormerConversions,
     /// Whether it runs in a Pod: else the conversion of a deployed operator is left alone.
     is_in_pod: bool,
     /// Time for which authorities of other replicas are kept; zero at a URL, of a single process.
@@ -71,12 +72,18 @@ pub(super) struct Conversions<'a> {
 }
 
 impl<'a> Conversions<'a> {
-    pub(super) fn new(client: &Client, status: &'a ServerStatus, is_at_url: bool) -> Self {
+    pub(super) fn new(client: &Client, status: &'a ServerStatus, place: ConversionPlace) -> Self {
         let client = client.clone();
         let (overlap, authorities) = (Duration::ZERO, BTreeMap::new());
-        let (is_in_pod, known) = (true, BTreeMap::new());
+        let (is_in_pod, known, former) = (true, BTreeMap::new(), FormerConversions::default());
         let (had, taken) = (BTreeSet::new(), BTreeSet::new());
-        Self { client, status, is_at_url, is_in_pod, overlap, authorities, known, had, taken }
+        Self { client, status, place, former, is_in_pod, overlap, authorities, known, had, taken }
+    }
+
+    /// Sets the memory of what this process replaces, which outlives this value.
+    pub(super) fn remembering(mut self, former: &FormerConversions) -> Self {
+        self.former = former.clone();
+        self
     }
 
     /// Sets whether the process runs in a Pod.
@@ -162,7 +169,7 @@ impl<'a> Conversions<'a> {
             if known.keep(now) {
                 self.status.hide(name);
             }
-            return Ok(());
+            return self.keep_mark(name, &joined, &stored).await;
         }
         self.repair(name, &joined, &stored).await
     }
@@ -183,24 +190,46 @@ impl<'a> Conversions<'a> {
         if let Some((namespace, service)) = other {
             return Err(deployed(&format!("conversion of {name:?}"), namespace, service));
         }
-        if known.lose(now, self.is_at_url) {
-            let text = contest(name, stored, self.is_at_url);
+        if known.lose(now, self.place.is_at_url()) {
+            let text = contest(name, stored, self.place.is_at_url());
             tracing::error!(definition = name, "{text}");
-            self.status.show(name.to_owned(), CHECK, !self.is_at_url, text);
+            self.status.show(name.to_owned(), CHECK, !self.place.is_at_url(), text);
         }
-        if known.is_left(now, self.is_at_url) {
+        if known.is_left(now, self.place.is_at_url()) {
             return Ok(());
         }
         tracing::info!(definition = name, "the conversion of a definition is repaired");
-        let annotation = match self.is_at_url {
-            true => replaced(stored, right)?,
-            // What a process at a URL replaced is here again.
-            false => Value::Null,
-        };
+        // What a process at a URL replaced is here again.
+        let mut annotation = Value::Null;
+        if self.place.is_outside() {
+            let replaced = Replaced::by(right, stored, self.former.get(name));
+            annotation = replaced.annotation()?;
+            // Before the write, whose answer may be lost.
+            self.former.remember(name, replaced);
+        }
         write(&self.client, stored, right, &annotation).await?;
         known.repaired(now);
         self.had.insert(name.to_owned());
         Ok(())
+    }
+
+    /// Puts the annotation of a conversion outside of a cluster back if somebody removed it.
+    async fn keep_mark(
+        &self,
+        name: &str,
+        right: &CustomResourceConversion,
+        stored: &CustomResourceDefinition,
+    ) -> Result<(), Error> {
+        if !self.place.is_outside() {
+            return Ok(());
+        }
+        if let Some(found) = Replaced::of(stored).filter(|found| found.is_by(right)) {
+            self.former.remember(name, found);
+            return Ok(());
+        }
+        tracing::info!(definition = name, "the annotation of a replaced conversion is put back");
+        let replaced = Replaced::by(right, stored, self.former.get(name));
+        write(&self.client, stored, right, &replaced.annotation()?).await
     }
 
     /// Returns the URL of another process that has the conversion, and gives it back at its stop.
@@ -209,7 +238,7 @@ impl<'a> Conversions<'a> {
         right: &CustomResourceConversion,
         stored: &CustomResourceDefinition,
     ) -> Option<String> {
-        let found = url(stored.spec.conversion.as_ref()).filter(|_| self.is_at_url)?;
+        let found = url(stored.spec.conversion.as_ref()).filter(|_| self.place.is_outside())?;
         let by_url = Replaced::of(stored)?.by_url;
         (by_url == *found && url(Some(right)) != Some(found)).then_some(by_url)
     }
@@ -304,27 +333,6 @@ fn missing(name: &str) -> Error {
     Error::new(ErrorKind::Config, text)
 }
 
-/// Returns the annotation with the conversion that `right` replaces. That of a process that was
-/// killed is not it: it stays as that process found it.
-fn replaced(
-    stored: &CustomResourceDefinition,
-    right: &CustomResourceConversion,
-) -> Result<Value, Error> {
-    let former = Replaced::of(stored);
-    let is_of_url = former
-        .as_ref()
-        .is_some_and(|former| url(stored.spec.conversion.as_ref()) == Some(&former.by_url));
-    let conversion = match former {
-        Some(former) if is_of_url => former.conversion,
-        _ => stored.spec.conversion.clone(),
-    };
-    let by_url = url(Some(right)).cloned().unwrap_or_default();
-    let text = serde_json::to_string(&Replaced { by_url, conversion });
-    text.map(Value::from).map_err(|error| {
-        Error::new(ErrorKind::Other, "cannot keep the conversion of a definition").because(error)
-    })
-}
-
 /// Returns namespace and name of the Service of a conversion.
 fn service(conversion: Option<&CustomResourceConversion>) -> Option<(&str, &str)> {
     let service = conversion?.webhook.as_ref()?.client_config.as_ref()?.service.as_ref()?;
@@ -336,55 +344,8 @@ fn authorities(conversion: &CustomResourceConversion) -> Option<&ByteString> {
     conversion.webhook.as_ref()?.client_config.as_ref()?.ca_bundle.as_ref()
 }
 
-/// Returns the URL of a conversion.
-fn url(conversion: Option<&CustomResourceConversion>) -> Option<&String> {
-    conversion?.webhook.as_ref()?.client_config.as_ref()?.url.as_ref()
-}
-
-/// Most attempts to give a conversion back.
-const ATTEMPTS: usize = 5;
-
-/// Gives the conversion of a definition back: the one that was there before a process at a URL. One
-/// that somebody else wrote since stays.
-pub(super) async fn give_back(
-    client: &Client,
-    name: &str,
-    own: &CustomResourceConversion,
-) -> Result<(), Error> {
-    for _ in 1..ATTEMPTS {
-        match try_give_back(client, name, own).await {
-            // Others write definitions, too: an API server its status.
-            Err(error) if error.is_conflict() => {}
-            done => return done,
-        }
-    }
-    try_give_back(client, name, own).await
-}
-
-async fn try_give_back(
-    client: &Client,
-    name: &str,
-    own: &CustomResourceConversion,
-) -> Result<(), Error> {
-    let Some(stored) = client.all::<CustomResourceDefinition>().get_opt(name).await? else {
-        return Ok(());
-    };
-    let Some(former) = Replaced::of(&stored) else { return Ok(()) };
-    let has_own = url(stored.spec.conversion.as_ref()) == url(Some(own));
-    if !has_own && former.by_url != url(Some(own)).map_or("", String::as_str) {
-        // Another process at a URL has it now, and gives it back.
-        return Ok(());
-    }
-    let none = CustomResourceConversion { strategy: "None".to_owned(), webhook: None };
-    let right = match has_own {
-        true => former.conversion.unwrap_or(none),
-        false => stored.spec.conversion.clone().unwrap_or(none),
-    };
-    write(client, &stored, &right, &Value::Null).await
-}
-
 /// Writes conversion and annotation; the rest of the definition stays.
-async fn write(
+pub(super) async fn write(
     client: &Client,
     stored: &CustomResourceDefinition,
     right: &CustomResourceConversion,

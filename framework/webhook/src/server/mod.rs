@@ -2,7 +2,8 @@
 //!
 //! Files: `listener` accepts connections, `connection` serves one, `progress` has its deadlines,
 //! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps
-//! configurations: `admission` those of admission, `definition` the conversions in definitions;
+//! configurations: `admission` those of admission, `definition` the conversions in definitions,
+//! `replaced` what a process outside of a cluster gives back;
 //! `contest` notices that others replace them, `precedence` decides between versions of the
 //! operator, `overlap` keeps authorities of replicas. `status` is for readiness. `out_of_cluster`
 //! has those of an operator outside of a cluster, `startup` chooses between the two.
@@ -21,6 +22,7 @@ mod overlap;
 mod precedence;
 mod progress;
 mod repair;
+mod replaced;
 mod roles;
 mod startup;
 mod status;
@@ -45,7 +47,7 @@ use windlass_runtime::manager::{
 use self::admission::AdmissionConfigurations;
 use self::body::BodyMemory;
 use self::connection::ConnectionShared;
-use self::definition::Conversions;
+use self::definition::{ConversionPlace, Conversions};
 pub(crate) use self::out_of_cluster::put;
 pub(crate) use self::repair::is_stopped_within;
 use self::repair::{KeptObjects, Repaired};
@@ -173,10 +175,11 @@ impl WebhookServer {
     /// operator on a developer's machine, as `--webhook-url` of the command line does.
     ///
     /// The server listens at the URL's port (on the loopback interface for a host there) unless an
-    /// address is set, shows a certificate that is made for the host at each start, and writes
-    /// configurations named `<name>-webhooks-by-url-<host>-<port>` with the operator's client; they
-    /// are deleted when it stops. Processes at several URLs are all asked. After a process that was
-    /// killed they stay, and refuse requests: its next run takes them over, or
+    /// address is set, shows a certificate that is made for the host at each start and replaced in
+    /// time, and writes configurations named `<name>-webhooks-by-url-<host>-<port>` with the
+    /// operator's client; they are deleted when it stops. Processes at several URLs are all asked.
+    /// After a process that was killed they stay, and refuse requests: its next run takes them
+    /// over, or
     /// `kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations` ends them.
     /// Port 0 stands for a free one, which no next run finds.
     ///
@@ -393,7 +396,7 @@ impl WebhookServer {
         }
         let client = &cx.client;
         let kept = KeptObjects {
-            conversions: Conversions::new(client, status, false)
+            conversions: Conversions::new(client, status, ConversionPlace::InCluster)
                 .in_pod(self.is_in_pod)
                 .overlap(overlap),
             admission: AdmissionConfigurations::new((client, status), self.is_in_pod, overlap),

@@ -23,11 +23,12 @@ use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::WebhookAccess;
 
 use super::admission::{AdmissionConfigurations, Admitting};
-use super::definition::{Conversions, give_back};
+use super::definition::{ConversionPlace, Conversions};
 use super::precedence::ConfigurationWriter;
 use super::repair::{LoggedFaults, PERIOD, is_stopped_within, repair_conversions};
+use super::replaced::{FormerConversions, give_back};
 use super::status::ServerStatus;
-use crate::certificates::ServingCertificate;
+use crate::certificates::{ServingCertificate, TrustingObjects};
 use crate::configuration::{ConfigurationOptions, Configurations};
 use crate::webhooks::Webhooks;
 
@@ -115,6 +116,8 @@ pub(super) struct OutsideConfigurations<'a> {
     client: Client,
     /// The conversions that were written, by the names of their definitions.
     written: Mutex<BTreeMap<String, CustomResourceConversion>>,
+    /// What they replaced.
+    former: FormerConversions,
     /// Whether they stay when the operator stops, as they do in a cluster: then the API server is
     /// the test's own.
     stay: bool,
@@ -136,7 +139,15 @@ impl<'a> OutsideConfigurations<'a> {
             options = options.alone();
         }
         let started = Mutex::new(client.environment().clock.wall());
-        Self { webhooks, options, client, written, stay, started }
+        let former = FormerConversions::default();
+        Self { webhooks, options, client, written, former, stay, started }
+    }
+
+    /// Returns the objects by which API servers ask at the URL, and a client that reads them.
+    pub(super) fn trusting(&self, in_cluster: &TrustingObjects) -> (Client, TrustingObjects) {
+        let name = self.options.configuration();
+        let at_url = self.options.asked_url().map(|url| (url.to_owned(), name));
+        (self.client.clone(), TrustingObjects { at_url, ..in_cluster.clone() })
     }
 
     /// Writes the configurations, reports the start, and keeps them until `stop`. A request that is
@@ -300,17 +311,24 @@ impl<'a> OutsideConfigurations<'a> {
         (certificate, status): (Option<&ServingCertificate>, &ServerStatus),
         stop: &CancellationToken,
     ) {
-        match self.made(certificate) {
-            Ok(made) if !made.conversions.is_empty() => {
-                self.written.lock().clone_from(&made.conversions);
-                // Those of a test's own server stay, and so there is nothing to give back.
-                let mut conversions = Conversions::new(&self.client, status, !self.stay);
-                let client = (&self.client, status, stop);
-                repair_conversions(&made.conversions, &mut conversions, client).await;
-            }
-            // Those of faulty webhooks were reported by `write`.
-            _ => {}
+        // Made anew for each look: the authorities change. Those of faulty webhooks were reported by
+        // `write`.
+        let made = || self.made(certificate).map(|made| made.conversions).unwrap_or_default();
+        let first = made();
+        if first.is_empty() {
+            return;
         }
+        self.written.lock().clone_from(&first);
+        // Those of a test's own server stay, and so there is nothing to give back.
+        let place = match self.stay {
+            true => ConversionPlace::InCluster,
+            false => ConversionPlace::AtUrl,
+        };
+        let conversions = Conversions::new(&self.client, status, place);
+        let mut conversions = conversions.remembering(&self.former);
+        let names: Vec<&str> = first.keys().map(String::as_str).collect();
+        let client = (&self.client, status, stop);
+        repair_conversions((&names, made), &mut conversions, client).await;
     }
 
     /// Removes the configurations, unless they stay, each for itself, once none is `written` any
@@ -330,7 +348,8 @@ impl<'a> OutsideConfigurations<'a> {
         report("validatingwebhookconfiguration", &name, validating);
         report("mutatingwebhookconfiguration", &name, mutating);
         for (definition, own) in written {
-            let given = clock.timeout(REMOVAL, give_back(client, &definition, &own)).await;
+            let given = give_back(client, (&definition, &own), &self.former);
+            let given = clock.timeout(REMOVAL, given).await;
             report("customresourcedefinition", &definition, given);
         }
     }

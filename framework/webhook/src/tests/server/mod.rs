@@ -17,6 +17,7 @@ mod secrets;
 mod serving;
 mod spoilt;
 mod stopping;
+mod temporary;
 
 use std::sync::Arc;
 use std::time::Duration;
