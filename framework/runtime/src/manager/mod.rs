@@ -55,7 +55,7 @@ pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 #[doc(hidden)]
 pub use webhook_access::{
-    AcceptFuture, AdmissionCheck, AdmissionCheckFuture, WebhookAccess, WebhookListener,
+    AcceptFuture, AdmissionCheck, AdmissionCheckFuture, GoneFuture, WebhookAccess, WebhookListener,
     serves_webhooks,
 };
 

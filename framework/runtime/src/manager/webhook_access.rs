@@ -18,6 +18,10 @@ use super::Manager;
 /// Future of [`WebhookListener::accept`].
 pub type AcceptFuture<'a> = Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + 'a>>;
 
+/// Future of [`WebhookListener::gone`].
+#[doc(hidden)]
+pub type GoneFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
 /// Accepts connections: a socket, or a pipe in memory for tests.
 pub trait WebhookListener: Send + Sync + 'static {
     /// Waits for the next connection. TLS comes above the connection.
@@ -27,6 +31,13 @@ pub trait WebhookListener: Send + Sync + 'static {
     /// # Cancel safety
     /// The future is dropped when the server stops; no connection may be lost by the drop.
     fn accept(&self) -> AcceptFuture<'_>;
+
+    /// Waits until the API server reaches no operator at a URL any more; for ever where that is not
+    /// known, as for a socket.
+    #[doc(hidden)]
+    fn gone<'a>(&'a self, _url: &'a str) -> GoneFuture<'a> {
+        Box::pin(std::future::pending())
+    }
 }
 
 impl WebhookListener for TcpListener {

@@ -8,6 +8,8 @@
 // are there
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
@@ -18,6 +20,7 @@ use serde_json::{Value, json};
 use windlass_client::api::Patch;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
+use windlass_runtime::manager::WebhookListener;
 
 use super::admission::{deployed, measure};
 use super::contest::KnownSetting;
@@ -29,30 +32,51 @@ use super::status::{CONVERSION as CHECK, ServerStatus};
 const KIND: &str = "customresourcedefinition";
 
 /// The place at which an operator converts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub(super) enum ConversionPlace {
     /// In a cluster, behind a Service.
     InCluster,
     /// At a URL: an operator in the cluster has precedence.
     AtUrl,
-    /// In the process of a test's own API server.
-    InProcess,
+    /// In the process of a test's own API server, whose routes the listener knows.
+    InProcess(Arc<dyn WebhookListener>),
 }
 
 impl ConversionPlace {
     /// Whether the process has a conversion for a time, and leaves it to one that starts later.
-    fn is_outside(self) -> bool {
-        self != Self::InCluster
+    fn is_outside(&self) -> bool {
+        !matches!(self, Self::InCluster)
     }
 
     /// Whether the process leaves a contested conversion to others.
-    fn is_at_url(self) -> bool {
-        self == Self::AtUrl
+    fn is_at_url(&self) -> bool {
+        matches!(self, Self::AtUrl)
+    }
+
+    /// Waits until nobody answers at one of the URLs any more; for ever where that is not known.
+    async fn gone(&self, urls: impl Iterator<Item = &str>) {
+        let Self::InProcess(routes) = self else { return std::future::pending().await };
+        let mut gone: Vec<_> = urls.map(|url| routes.gone(url)).collect();
+        std::future::poll_fn(|cx| {
+            match gone.iter_mut().any(|one| one.as_mut().poll(cx).is_ready()) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Whether nobody answers at a URL now, as far as that is known.
+    async fn is_gone(&self, url: &str) -> bool {
+        tokio::select! {
+            biased;
+            () = self.gone(std::iter::once(url)) => true,
+            () = std::future::ready(()) => false,
+        }
     }
 }
 
 /// Keeps the conversions of definitions.
-#[derive(Debug)]
 pub(super) struct Conversions<'a> {
     client: Client,
     status: &'a ServerStatus,
@@ -67,8 +91,8 @@ pub(super) struct Conversions<'a> {
     known: BTreeMap<String, KnownSetting<CustomResourceConversion>>,
     /// Definitions that had the conversion of this process.
     had: BTreeSet<String>,
-    /// Definitions whose conversion another process at a URL took since.
-    taken: BTreeSet<String>,
+    /// Definitions whose conversion another process took since, with its URL.
+    taken: BTreeMap<String, String>,
 }
 
 impl<'a> Conversions<'a> {
@@ -76,7 +100,7 @@ impl<'a> Conversions<'a> {
         let client = client.clone();
         let (overlap, authorities) = (Duration::ZERO, BTreeMap::new());
         let (is_in_pod, known, former) = (true, BTreeMap::new(), FormerConversions::default());
-        let (had, taken) = (BTreeSet::new(), BTreeSet::new());
+        let (had, taken) = (BTreeSet::new(), BTreeMap::new());
         Self { client, status, place, former, is_in_pod, overlap, authorities, known, had, taken }
     }
 
@@ -98,9 +122,14 @@ impl<'a> Conversions<'a> {
         self
     }
 
-    /// Whether another process at a URL has a conversion, which it gives back when it stops.
+    /// Whether another process has a conversion, which this one takes when that one stops.
     pub(super) fn waits(&self) -> bool {
         !self.taken.is_empty()
+    }
+
+    /// Waits until such a process has stopped; for ever where only its definition tells that.
+    pub(super) async fn taker_gone(&self) {
+        self.place.gone(self.taken.values().map(String::as_str)).await;
     }
 
     /// Writes the right conversion of a definition if it has another one.
@@ -151,11 +180,14 @@ impl<'a> Conversions<'a> {
         if authorities(right).is_none() && service(Some(right)).is_some() {
             return self.without_authorities(name, right, &stored).await;
         }
-        if let Some(url) = self.newer_process(right, &stored).filter(|_| self.had.contains(name)) {
-            self.leave(name, &url);
+        let newer = self.newer_process(right, &stored).filter(|_| self.had.contains(name));
+        if let Some(url) = newer
+            && !self.place.is_gone(&url).await
+        {
+            self.leave(name, url);
             return Ok(());
         }
-        if self.taken.remove(name) {
+        if self.taken.remove(name).is_some() {
             self.status.hide(name);
         }
         let now = self.client.environment().clock.now();
@@ -232,7 +264,7 @@ impl<'a> Conversions<'a> {
         write(&self.client, stored, right, &replaced.annotation()?).await
     }
 
-    /// Returns the URL of another process that has the conversion, and gives it back at its stop.
+    /// Returns the URL of another process that has the conversion for a time.
     fn newer_process(
         &self,
         right: &CustomResourceConversion,
@@ -244,15 +276,16 @@ impl<'a> Conversions<'a> {
     }
 
     /// Leaves the conversion to a process at a URL that started later.
-    fn leave(&mut self, name: &str, url: &str) {
+    fn leave(&mut self, name: &str, url: String) {
         self.known.entry(name.to_owned()).or_default().leave();
-        if !self.taken.insert(name.to_owned()) {
+        if self.taken.get(name) == Some(&url) {
             return;
         }
         let text = format!(
             "the conversion of the definition {name:?} is asked at {url} since another process started \
              there; this process takes it again when that one stops, or when this one is started again"
         );
+        self.taken.insert(name.to_owned(), url);
         tracing::info!(definition = name, "{text}");
         self.status.show(name.to_owned(), CHECK, true, text);
     }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_client::client::Client;
 use windlass_core::resource::{FullObject, Resource};
 use windlass_core::{Error, ErrorKind};
-use windlass_runtime::manager::WebhookAccess;
+use windlass_runtime::manager::{WebhookAccess, WebhookListener};
 
 use super::admission::{AdmissionConfigurations, Admitting};
 use super::definition::{ConversionPlace, Conversions};
@@ -118,9 +119,9 @@ pub(super) struct OutsideConfigurations<'a> {
     written: Mutex<BTreeMap<String, CustomResourceConversion>>,
     /// What they replaced.
     former: FormerConversions,
-    /// Whether they stay when the operator stops, as they do in a cluster: then the API server is
-    /// the test's own.
-    stay: bool,
+    /// Connections of a test's own API server: then they stay when the operator stops, as they do in
+    /// a cluster.
+    in_process: Option<Arc<dyn WebhookListener>>,
     /// Start of this process, for those that stay: the replica that started last decides.
     started: Mutex<Timestamp>,
 }
@@ -133,14 +134,19 @@ impl<'a> OutsideConfigurations<'a> {
         own: &Client,
     ) -> Self {
         let client = access.client.clone().unwrap_or_else(|| own.clone());
-        let (written, stay) = (Mutex::default(), access.in_process.is_some());
+        let (written, in_process) = (Mutex::default(), access.in_process.clone());
         let mut options = options.outside(&access.url, &access.namespaces);
-        if !stay {
+        if in_process.is_none() {
             options = options.alone();
         }
         let started = Mutex::new(client.environment().clock.wall());
         let former = FormerConversions::default();
-        Self { webhooks, options, client, written, former, stay, started }
+        Self { webhooks, options, client, written, former, in_process, started }
+    }
+
+    /// Whether they stay when the operator stops.
+    fn stays(&self) -> bool {
+        self.in_process.is_some()
     }
 
     /// Returns the objects by which API servers ask at the URL, and a client that reads them.
@@ -214,7 +220,7 @@ impl<'a> OutsideConfigurations<'a> {
         let name = self.options.configuration();
         self.put_first(&name, made.validating).await?;
         self.put_first(&name, made.mutating).await?;
-        if !self.stay {
+        if !self.stays() {
             tracing::info!(
                 configuration = name,
                 "the webhook configurations name this process until it stops"
@@ -226,7 +232,7 @@ impl<'a> OutsideConfigurations<'a> {
     /// Writes a configuration at the start. One that stays names this process as its writer.
     async fn put_first<K: Admitting>(&self, name: &str, right: Option<K>) -> Result<(), Error> {
         let Some(mut right) = right else { return put::<K>(&self.client, name, None).await };
-        if !self.stay {
+        if !self.stays() {
             return put(&self.client, name, Some(&right)).await;
         }
         let stored = self.client.all::<K>().get_opt(name).await?;
@@ -283,7 +289,7 @@ impl<'a> OutsideConfigurations<'a> {
         kept: &mut AdmissionConfigurations<'_>,
     ) -> Result<(), Error> {
         let (client, name) = (&self.client, self.options.configuration());
-        if !self.stay {
+        if !self.stays() {
             let validating = put_back(client, &name, made.validating).await;
             return put_back(client, &name, made.mutating).await.and(validating);
         }
@@ -319,10 +325,9 @@ impl<'a> OutsideConfigurations<'a> {
             return;
         }
         self.written.lock().clone_from(&first);
-        // Those of a test's own server stay, and so there is nothing to give back.
-        let place = match self.stay {
-            true => ConversionPlace::InCluster,
-            false => ConversionPlace::AtUrl,
+        let place = match &self.in_process {
+            Some(routes) => ConversionPlace::InProcess(Arc::clone(routes)),
+            None => ConversionPlace::AtUrl,
         };
         let conversions = Conversions::new(&self.client, status, place);
         let mut conversions = conversions.remembering(&self.former);
@@ -334,7 +339,7 @@ impl<'a> OutsideConfigurations<'a> {
     /// Removes the configurations, unless they stay, each for itself, once none is `written` any
     /// more. Failures are logged: the operator must stop.
     pub(super) async fn remove(&self, written: &CancellationToken) {
-        if self.stay {
+        if self.stays() {
             return;
         }
         written.cancelled().await;

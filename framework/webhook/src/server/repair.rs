@@ -194,6 +194,7 @@ pub(super) async fn repair_conversions(
             biased;
             () = stop.cancelled() => return,
             () = status.installed_after(is_late) => {}
+            () = conversions.taker_gone() => {}
             () = client.environment().clock.sleep(pause) => {}
         }
     }

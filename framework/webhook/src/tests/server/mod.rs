@@ -5,6 +5,7 @@ mod certificates;
 mod definitions;
 mod flood;
 mod hostile;
+mod in_process;
 mod kept;
 mod logs;
 mod missing;
