@@ -4,7 +4,8 @@
 //! Invariant: a process removes an object with the mark of another process only if the mark was not
 //! renewed for five minutes by the clock of the API server.
 
-// DESIGN.md, 224: Policies of a process at a URL carry its mark, which it renews
+// DESIGN.md, 224: Policies and configurations of a process at a URL carry its mark, which it
+// renews
 
 use std::time::Duration;
 
@@ -102,11 +103,7 @@ impl OutsideProcess {
     ) -> Result<(), Error> {
         if !turn.is_first {
             let stored = client.all::<K>().get_opt(name).await?;
-            let is_kept = |meta: &ObjectMeta| match self.has(meta) {
-                true => !turn.is_due,
-                false => self.is_of_another(meta),
-            };
-            if stored.is_some_and(|stored| is_kept(stored.metadata())) {
+            if stored.is_some_and(|stored| self.is_kept(stored.metadata(), turn)) {
                 return Ok(());
             }
         }
@@ -114,22 +111,42 @@ impl OutsideProcess {
     }
 
     /// Writes an object with the mark of this process.
-    async fn write<K: FullObject>(
+    pub(crate) async fn write<K: FullObject>(
         &mut self,
         client: &Client,
         name: &str,
         right: &K,
     ) -> Result<(), Error> {
         let mut right = right.clone();
-        if let Ok(text) = serde_json::to_string(&self.mark) {
-            let annotations = right.metadata_mut().annotations.get_or_insert_default();
-            annotations.insert(MARK.to_owned(), text);
-        }
+        self.stamp(right.metadata_mut());
         let written = client.all::<K>().apply(name, &right).force().await?;
-        if let Some(time) = last_write(written.metadata()) {
+        self.read_time(written.metadata());
+        Ok(())
+    }
+
+    /// Replaces an object that was read, with the mark of this process.
+    pub(crate) async fn replace<K: FullObject>(
+        &mut self,
+        client: &Client,
+        mut right: K,
+    ) -> Result<(), Error> {
+        self.stamp(right.metadata_mut());
+        let written = client.all::<K>().replace(&right).await?;
+        self.read_time(written.metadata());
+        Ok(())
+    }
+
+    fn stamp(&self, meta: &mut ObjectMeta) {
+        if let Ok(text) = serde_json::to_string(&self.mark) {
+            meta.annotations.get_or_insert_default().insert(MARK.to_owned(), text);
+        }
+    }
+
+    /// Reads the time of the API server from an object that was written just now.
+    fn read_time(&mut self, meta: &ObjectMeta) {
+        if let Some(time) = last_write(meta) {
             self.anchor = Some((time, self.clock.now()));
         }
-        Ok(())
     }
 
     /// Whether an object has the mark of this process.
@@ -137,8 +154,16 @@ impl OutsideProcess {
         ProcessMark::of(meta).is_some_and(|mark| mark.process == self.mark.process)
     }
 
+    /// Whether the mark of an object is to stay as it is.
+    pub(crate) fn is_kept(&self, meta: &ObjectMeta, turn: MarkTurn) -> bool {
+        match self.has(meta) {
+            true => !turn.is_due,
+            false => self.is_of_another(meta),
+        }
+    }
+
     /// Whether another process that still runs has an object.
-    fn is_of_another(&self, meta: &ObjectMeta) -> bool {
+    pub(crate) fn is_of_another(&self, meta: &ObjectMeta) -> bool {
         ProcessMark::of(meta).is_some() && !self.has(meta) && !self.is_left(meta)
     }
 
@@ -171,7 +196,7 @@ impl OutsideProcess {
         Ok(())
     }
 
-    /// Removes an object if it is this process's.
+    /// Removes an object, unless another process has it.
     pub(crate) async fn remove<K>(&self, client: &Client, name: &str) -> Result<(), Error>
     where
         K: Resource,
@@ -179,7 +204,8 @@ impl OutsideProcess {
         // Others write these objects, too: an API server the status of a policy.
         for _ in 0..ATTEMPTS {
             let Some(stored) = client.all::<K>().get_opt(name).await? else { return Ok(()) };
-            if !self.has(stored.metadata()) {
+            // One whose mark somebody removed has the name of this process.
+            if ProcessMark::of(stored.metadata()).is_some() && !self.has(stored.metadata()) {
                 return Ok(());
             }
             match delete_version::<K>(client, name, stored.metadata()).await {

@@ -127,6 +127,11 @@ impl ConfigurationOptions {
         self.ca_bundle.is_some()
     }
 
+    /// Returns the name of the operator.
+    pub(crate) fn operator(&self) -> &str {
+        &self.name
+    }
+
     /// Returns the URL at which API servers ask.
     pub(crate) fn asked_url(&self) -> Option<&str> {
         self.url.as_deref()

@@ -1,6 +1,7 @@
 //! The policies of a process outside of a cluster: there while it runs.
 
-// DESIGN.md, 224: Policies of a process at a URL carry its mark, which it renews
+// DESIGN.md, 224: Policies and configurations of a process at a URL carry its mark, which it
+// renews
 
 use std::time::Duration;
 

@@ -154,3 +154,22 @@ proptest! {
         prop_assert_eq!(diff(&raw, &carry(&raw, &typed, &typed)), vec![]);
     }
 }
+
+/// A user decides how long a list is, and a handler may change each element.
+#[test]
+fn the_work_of_a_change_grows_with_the_list_and_not_with_its_square() {
+    let list = |value: &str| {
+        let items = (0..100_000).map(|at| json!({ "name": format!("n{at}"), "value": value }));
+        json!({ "items": items.collect::<Vec<_>>() })
+    };
+    let (done, carried) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let (before, mut after) = (list("a"), list("b"));
+        // One less: no element is found by its place.
+        after["items"].as_array_mut().unwrap().remove(50_000);
+        let carried = carry(&before, &before, &after);
+        let _ = done.send((carried == after, diff(&before, &carried).len()));
+    });
+    let found = carried.recv_timeout(std::time::Duration::from_secs(60)).expect("it takes hours");
+    assert!(found.0 && found.1 > 100_000);
+}

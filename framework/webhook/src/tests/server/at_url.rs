@@ -46,7 +46,7 @@ impl Laptop {
     }
 
     /// Ends without giving anything back.
-    async fn kill(self) {
+    pub(super) async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }

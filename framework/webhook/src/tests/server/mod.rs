@@ -7,6 +7,7 @@ mod flood;
 mod hostile;
 mod in_process;
 mod kept;
+mod left_over;
 mod logs;
 mod missing;
 mod own;
