@@ -55,7 +55,7 @@ pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 #[doc(hidden)]
 pub use webhook_access::{
-    AcceptFuture, AdmissionCheck, AdmissionCheckFuture, GoneFuture, WebhookAccess, WebhookListener,
+    AcceptFuture, AdmissionCheck, AdmissionCheckFuture, WebhookAccess, WebhookListener,
     serves_webhooks,
 };
 

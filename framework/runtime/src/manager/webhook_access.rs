@@ -18,10 +18,6 @@ use super::Manager;
 /// Future of [`WebhookListener::accept`].
 pub type AcceptFuture<'a> = Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + 'a>>;
 
-/// Future of [`WebhookListener::gone`].
-#[doc(hidden)]
-pub type GoneFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
-
 /// Accepts connections: a socket, or a pipe in memory for tests.
 pub trait WebhookListener: Send + Sync + 'static {
     /// Waits for the next connection. TLS comes above the connection.
@@ -35,7 +31,7 @@ pub trait WebhookListener: Send + Sync + 'static {
     /// Waits until the API server reaches no operator at a URL any more; for ever where that is not
     /// known, as for a socket.
     #[doc(hidden)]
-    fn gone<'a>(&'a self, _url: &'a str) -> GoneFuture<'a> {
+    fn gone<'a>(&'a self, _url: &'a str) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         Box::pin(std::future::pending())
     }
 }

@@ -4,16 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use windlass_apiserver::{Connecting, Connector, Destination, TcpConnector, WebhookStream};
 use windlass_client::client::{BoxIo, Client};
-use windlass_runtime::manager::{
-    AcceptFuture, GoneFuture, Manager, WebhookAccess, WebhookListener,
-};
+use windlass_runtime::manager::{AcceptFuture, Manager, WebhookAccess, WebhookListener};
 
 /// Part of the hosts of these webhooks, which no name server knows.
 const DOMAIN: &str = "webhooks.in-process.windlass";
@@ -112,7 +112,7 @@ impl WebhookListener for Pipes {
         })
     }
 
-    fn gone<'a>(&'a self, url: &'a str) -> GoneFuture<'a> {
+    fn gone<'a>(&'a self, url: &'a str) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         Box::pin(async move {
             let host = url.strip_prefix("https://").unwrap_or(url).split('/').next();
             let Some(host) = host.filter(|host| host.ends_with(DOMAIN)) else {

@@ -16,8 +16,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, ServiceReference,
 };
-use serde_json::{Value, json};
-use windlass_client::api::Patch;
+use serde_json::Value;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::WebhookListener;
@@ -25,7 +24,7 @@ use windlass_runtime::manager::WebhookListener;
 use super::admission::{deployed, measure};
 use super::contest::KnownSetting;
 use super::overlap::StoredAuthorities;
-use super::replaced::{FormerConversions, REPLACED, Replaced, url};
+use super::replaced::{FormerConversions, Replaced, url, write};
 use super::status::{CONVERSION as CHECK, ServerStatus};
 
 /// Kind in the metric.
@@ -375,37 +374,6 @@ fn service(conversion: Option<&CustomResourceConversion>) -> Option<(&str, &str)
 /// Returns the authorities that an operator has written.
 fn authorities(conversion: &CustomResourceConversion) -> Option<&ByteString> {
     conversion.webhook.as_ref()?.client_config.as_ref()?.ca_bundle.as_ref()
-}
-
-/// Writes conversion and annotation; the rest of the definition stays.
-pub(super) async fn write(
-    client: &Client,
-    stored: &CustomResourceDefinition,
-    right: &CustomResourceConversion,
-    annotation: &Value,
-) -> Result<(), Error> {
-    let mut conversion = json!(right);
-    // A merge patch removes what it names as null.
-    match &right.webhook {
-        None => conversion["webhook"] = json!(null),
-        Some(_) => {
-            let client = &mut conversion["webhook"]["clientConfig"];
-            let other = if client["url"].is_null() { "url" } else { "service" };
-            client[other] = json!(null);
-            if client["caBundle"].is_null() {
-                client["caBundle"] = json!(null);
-            }
-        }
-    }
-    let mut metadata = json!({ "resourceVersion": stored.metadata.resource_version });
-    let has_annotation =
-        stored.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(REPLACED));
-    if has_annotation || !annotation.is_null() {
-        metadata["annotations"] = json!({ REPLACED: annotation });
-    }
-    let patch = Patch::Merge(json!({ "metadata": metadata, "spec": { "conversion": conversion } }));
-    let name = stored.metadata.name.as_deref().unwrap_or_default();
-    client.all::<CustomResourceDefinition>().patch(name, patch).await.map(drop)
 }
 
 /// Returns the text about a conversion that others replace.

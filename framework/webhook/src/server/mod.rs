@@ -3,10 +3,10 @@
 //! Files: `listener` accepts connections, `connection` serves one, `progress` has its deadlines,
 //! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps
 //! configurations: `admission` those of admission, `definition` the conversions in definitions,
-//! `replaced` what a process outside of a cluster gives back;
-//! `contest` notices that others replace them, `precedence` decides between versions of the
-//! operator, `overlap` keeps authorities of replicas. `status` is for readiness. `out_of_cluster`
-//! has those of an operator outside of a cluster, `host` its place; `startup` chooses between the two.
+//! `replaced` what a process outside of a cluster gives back; `contest` notices that others replace
+//! them, `precedence` decides between versions of the operator, `overlap` keeps authorities of
+//! replicas. `status` is for readiness. `out_of_cluster` has those of an operator outside of a
+//! cluster, `startup` chooses between the two.
 
 // DESIGN.md, 199: The webhook server is a runnable that is given to the manager
 // DESIGN.md, 200: Bounds of the webhook server hold for each connection and for all together
@@ -16,7 +16,6 @@ mod body;
 mod connection;
 mod contest;
 mod definition;
-mod host;
 mod listener;
 mod out_of_cluster;
 mod overlap;
@@ -179,8 +178,8 @@ impl WebhookServer {
     /// address is set, shows a certificate that is made for the host at each start and replaced in
     /// time, and writes configurations named `<name>-webhooks-by-url-<host>-<port>` with the
     /// operator's client; they are deleted when it stops. Processes at several URLs are all asked.
-    /// After a process that was killed they stay, and refuse requests: its next run at the URL takes
-    /// them over, any process of the operator at a URL removes them after five minutes, or
+    /// After a process that was killed they stay, and refuse requests: its next run at the URL
+    /// takes them over, any process of the operator at a URL removes them after five minutes, or
     /// `kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations` ends them.
     /// Port 0 stands for a free one.
     ///
@@ -351,7 +350,7 @@ impl WebhookServer {
         let ending = async {
             stop.cancelled().await;
             if let Some(outside) = &outside {
-                outside.remove(&written).await;
+                Box::pin(outside.remove(&written)).await;
             }
             shared.stop.cancel();
             std::future::pending::<()>().await

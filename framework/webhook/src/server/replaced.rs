@@ -17,12 +17,11 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use windlass_client::api::Patch;
 use windlass_client::client::Client;
 use windlass_core::crd::conversion_path;
 use windlass_core::{Error, ErrorKind};
-
-use super::definition::write;
 
 /// Annotation of a definition with the conversion that a process at a URL replaced.
 pub(super) const REPLACED: &str = "windlass.dev/replaced-conversion";
@@ -157,4 +156,35 @@ async fn try_give_back(
         return Ok(());
     };
     write(client, &stored, &right, &Value::Null).await
+}
+
+/// Writes conversion and annotation; the rest of the definition stays.
+pub(super) async fn write(
+    client: &Client,
+    stored: &CustomResourceDefinition,
+    right: &CustomResourceConversion,
+    annotation: &Value,
+) -> Result<(), Error> {
+    let mut conversion = json!(right);
+    // A merge patch removes what it names as null.
+    match &right.webhook {
+        None => conversion["webhook"] = json!(null),
+        Some(_) => {
+            let client = &mut conversion["webhook"]["clientConfig"];
+            let other = if client["url"].is_null() { "url" } else { "service" };
+            client[other] = json!(null);
+            if client["caBundle"].is_null() {
+                client["caBundle"] = json!(null);
+            }
+        }
+    }
+    let mut metadata = json!({ "resourceVersion": stored.metadata.resource_version });
+    let has_annotation =
+        stored.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(REPLACED));
+    if has_annotation || !annotation.is_null() {
+        metadata["annotations"] = json!({ REPLACED: annotation });
+    }
+    let patch = Patch::Merge(json!({ "metadata": metadata, "spec": { "conversion": conversion } }));
+    let name = stored.metadata.name.as_deref().unwrap_or_default();
+    client.all::<CustomResourceDefinition>().patch(name, patch).await.map(drop)
 }

@@ -10,8 +10,7 @@ use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::{OperatorInfo, WebhookAccess, WebhookListener, bind};
 
 use super::WebhookServer;
-use super::host::Host;
-use super::out_of_cluster::OutsideConfigurations;
+use super::out_of_cluster::{Host, OutsideConfigurations};
 use super::status::{ServedTls, ServerStatus};
 use super::tls::ServerTls;
 use crate::certificates::{

@@ -1,25 +1,21 @@
 //! The server over pipes in memory, on a paused clock.
 
-mod at_url;
 mod certificates;
 mod definitions;
 mod flood;
 mod hostile;
-mod in_process;
 mod kept;
-mod left_over;
 mod logs;
 mod missing;
+mod outside;
 mod own;
 mod pki;
-mod policies;
 mod replicas;
 mod rotation;
 mod secrets;
 mod serving;
 mod spoilt;
 mod stopping;
-mod temporary;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,6 +5,8 @@
 // DESIGN.md, 224: Policies and configurations of a process at a URL carry its mark, which it
 // renews
 
+mod host;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +24,7 @@ use windlass_core::resource::{FullObject, Resource};
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::{WebhookAccess, WebhookListener};
 
+pub(super) use self::host::Host;
 use super::admission::{AdmissionConfigurations, Admitting};
 use super::definition::{ConversionPlace, Conversions};
 use super::precedence::ConfigurationWriter;
@@ -37,6 +40,7 @@ use crate::webhooks::Webhooks;
 const AGAIN: Duration = Duration::from_secs(2);
 /// Time for the removal of configurations at the stop.
 const REMOVAL: Duration = Duration::from_secs(5);
+
 /// The configurations of an operator outside of a cluster.
 pub(super) struct OutsideConfigurations<'a> {
     webhooks: &'a Webhooks,
@@ -46,8 +50,8 @@ pub(super) struct OutsideConfigurations<'a> {
     written: Mutex<BTreeMap<String, CustomResourceConversion>>,
     /// What they replaced.
     former: FormerConversions,
-    /// Connections of a test's own API server: then they stay when the operator stops, as they do in
-    /// a cluster.
+    /// Connections of a test's own API server: then they stay when the operator stops, as they do
+    /// in a cluster.
     in_process: Option<Arc<dyn WebhookListener>>,
     /// Start of this process, for those that stay: the replica that started last decides.
     started: Mutex<Timestamp>,
@@ -296,8 +300,8 @@ impl<'a> OutsideConfigurations<'a> {
         (certificate, status): (Option<&ServingCertificate>, &ServerStatus),
         stop: &CancellationToken,
     ) {
-        // Made anew for each look: the authorities change. Those of faulty webhooks were reported by
-        // `write`.
+        // Made anew for each look: the authorities change. Those of faulty webhooks were reported
+        // by `write`.
         let made = || self.made(certificate).map(|made| made.conversions).unwrap_or_default();
         let first = made();
         if first.is_empty() {
@@ -371,8 +375,8 @@ where
     }
 }
 
-/// Keeps a configuration of a process at a URL, with its mark. That of a process which started later
-/// at the same URL, on another machine, is left alone.
+/// Keeps a configuration of a process at a URL, with its mark. That of a process which started
+/// later at the same URL, on another machine, is left alone.
 async fn put_back_own<K: Admitting>(
     client: &Client,
     (name, right): (&str, Option<K>),

@@ -12,15 +12,15 @@ const HTTPS: u16 = 443;
 
 /// Host and port of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
+pub(in crate::server) struct Host {
     /// Name or address, without brackets.
-    pub(super) name: String,
+    pub(in crate::server) name: String,
     port: u16,
 }
 
 impl Host {
     /// Reads a URL of an operator outside of a cluster.
-    pub(super) fn of(url: &str) -> Result<Self, Error> {
+    pub(in crate::server) fn of(url: &str) -> Result<Self, Error> {
         let refused = |why: &str| {
             let text = format!(
                 "webhooks cannot be asked at {url:?}: {why}; write https://HOST:PORT, with a host that \
@@ -45,7 +45,7 @@ impl Host {
     }
 
     /// Returns the address to listen at: on the loopback interface for a host there, else on all.
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(in crate::server) fn address(&self) -> SocketAddr {
         let any = IpAddr::from(Ipv6Addr::UNSPECIFIED);
         let ip = match self.name.parse::<IpAddr>() {
             Ok(ip) if ip.is_loopback() => ip,
@@ -59,7 +59,7 @@ impl Host {
     /// Returns the address to listen at when the program set one, too: that of a URL from the
     /// command line wins, and is logged; that of the program's own URL, such as one of a tunnel,
     /// does not.
-    pub(super) fn choose(&self, set: Option<SocketAddr>, is_flag: bool) -> SocketAddr {
+    pub(in crate::server) fn choose(&self, set: Option<SocketAddr>, is_flag: bool) -> SocketAddr {
         let own = self.address();
         match set {
             Some(set) if is_flag && set.port() != own.port() => {
@@ -76,7 +76,7 @@ impl Host {
     }
 
     /// Returns the URL of the address that was bound: port 0 of a URL stands for a free one.
-    pub(super) fn url(&self, bound: SocketAddr) -> String {
+    pub(in crate::server) fn url(&self, bound: SocketAddr) -> String {
         let name =
             if self.name.contains(':') { format!("[{}]", self.name) } else { self.name.clone() };
         let port = if self.port == 0 { bound.port() } else { self.port };
