@@ -4,7 +4,7 @@
 //! written out. Only the difference of two writings, before and after the handler, is the
 //! handler's.
 
-// DESIGN.md, 295: Elements of a changed list are found by an index of values and names
+// DESIGN.md, 295: The patch of a long list is made by an index, and has a bound of operations
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
