@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::change::common;
 
-/// Most operations of a list or map: each takes many times the bytes of a number, and a user decides
-/// how many there are.
+/// Most operations of a list or map: each takes many times the bytes of a number, and a user
+/// decides how many there are.
 const MOST: usize = 1000;
 
 /// An operation of a patch.
