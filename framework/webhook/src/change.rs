@@ -4,6 +4,12 @@
 //! written out. Only the difference of two writings, before and after the handler, is the
 //! handler's.
 
+// DESIGN.md, 295: The patch of a long list is made by an index, and has a bound of operations
+
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 
 /// Returns `raw` with the difference from `before` to `after`; the rest stays as it is.
@@ -47,7 +53,7 @@ fn carry_members(
 fn carry_items(raw: &[Value], before: &[Value], after: &[Value]) -> Vec<Value> {
     let (start, end) = common(before, after);
     let is_shifted = before.len() != after.len();
-    let mut is_used = vec![false; before.len()];
+    let mut known = FormerItems::new(before, start..before.len() - end);
     let mut carried = Vec::with_capacity(after.len());
     for (at, value) in after.iter().enumerate() {
         let origin = if at < start {
@@ -55,13 +61,12 @@ fn carry_items(raw: &[Value], before: &[Value], after: &[Value]) -> Vec<Value> {
         } else if at >= after.len() - end {
             Some(at + before.len() - after.len())
         } else {
-            let middle = start..before.len() - end;
-            origin(before, &is_used, middle, value, (!is_shifted).then_some(at))
+            known.origin(value, (!is_shifted).then_some(at))
         };
         let of = |place: usize| Some((place, raw.get(place)?, before.get(place)?));
         match origin.and_then(of) {
             Some((place, raw, old)) => {
-                is_used[place] = true;
+                known.is_used[place] = true;
                 carried.push(carry(raw, old, value));
             }
             None => carried.push(value.clone()),
@@ -70,23 +75,62 @@ fn carry_items(raw: &[Value], before: &[Value], after: &[Value]) -> Vec<Value> {
     carried
 }
 
-/// Returns the place that an element of the changed list had: of an equal element, of one with the
-/// same `name`, or `same`, the own place in a list that became neither longer nor shorter.
-fn origin(
-    before: &[Value],
-    is_used: &[bool],
-    middle: std::ops::Range<usize>,
-    value: &Value,
-    same: Option<usize>,
-) -> Option<usize> {
-    let find = |fits: &dyn Fn(&Value) -> bool| {
-        middle.clone().find(|place| !is_used[*place] && fits(&before[*place]))
-    };
-    let name = value.get("name");
-    let is_nameless = |old: &Value| name.is_none() && old.get("name").is_none();
-    find(&|old: &Value| old == value)
-        .or_else(|| find(&|old: &Value| name.is_some() && old.get("name") == name))
-        .or_else(|| same.filter(|place| !is_used[*place] && is_nameless(&before[*place])))
+/// The elements of a list before its change, by their values and their names: a user decides how
+/// many there are.
+struct FormerItems<'a> {
+    before: &'a [Value],
+    is_used: Vec<bool>,
+    by_value: Places,
+    by_name: Places,
+}
+
+/// Places of elements in their order, by a hash.
+type Places = BTreeMap<u64, VecDeque<usize>>;
+
+impl<'a> FormerItems<'a> {
+    /// Takes in the elements of the middle, which have no equal at the same place.
+    fn new(before: &'a [Value], middle: Range<usize>) -> Self {
+        let (mut by_value, mut by_name) = (Places::new(), Places::new());
+        for place in middle {
+            let value = &before[place];
+            by_value.entry(hash(value)).or_default().push_back(place);
+            if let Some(name) = value.get("name") {
+                by_name.entry(hash(name)).or_default().push_back(place);
+            }
+        }
+        Self { before, is_used: vec![false; before.len()], by_value, by_name }
+    }
+
+    /// Returns the place that an element of the changed list had: of an equal element, of one with
+    /// the same `name`, or `same`, the own place in a list that became neither longer nor shorter.
+    fn origin(&mut self, value: &Value, same: Option<usize>) -> Option<usize> {
+        let Self { before, is_used, by_value, by_name } = self;
+        let name = value.get("name");
+        let is_nameless = |old: &Value| name.is_none() && old.get("name").is_none();
+        let equal = first_unused(by_value, value, is_used);
+        equal
+            .filter(|place| before[*place] == *value)
+            .or_else(|| {
+                let place = first_unused(by_name, name?, is_used)?;
+                (before[place].get("name") == name).then_some(place)
+            })
+            .or_else(|| same.filter(|place| !is_used[*place] && is_nameless(&before[*place])))
+    }
+}
+
+/// Returns the first place of a value that is not used, and forgets those before it.
+fn first_unused(places: &mut Places, value: &Value, is_used: &[bool]) -> Option<usize> {
+    let places = places.get_mut(&hash(value))?;
+    while places.front().is_some_and(|place| is_used[*place]) {
+        places.pop_front();
+    }
+    places.front().copied()
+}
+
+fn hash(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the numbers of equal elements at the start and at the end of two lists.

@@ -112,9 +112,10 @@ pub trait Validate: Send + Sync + 'static {
 /// Changes objects before they are validated and stored: defaults that depend on other fields,
 /// labels.
 ///
-/// The change is sent as a JSON patch with the changed fields only; fields that the type does not
-/// know stay. Without a change no patch is sent. To be called twice must change nothing more: the
-/// API server calls again after changes by other webhooks.
+/// The change is sent as a JSON patch with the changed fields only, or with the whole of a list or
+/// map with more than 1000 changes; fields that the type does not know stay. Without a change no
+/// patch is sent. To be called twice must change nothing more: the API server calls again after
+/// changes by other webhooks.
 ///
 /// ```
 /// # extern crate windlass_webhook as windlass;

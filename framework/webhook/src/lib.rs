@@ -44,6 +44,7 @@ mod handlers;
 mod hook;
 mod judge;
 mod meter;
+mod outside;
 mod patch;
 mod policy;
 mod response;

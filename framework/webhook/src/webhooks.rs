@@ -23,6 +23,7 @@ use crate::configuration::{
     ConfigurationOptions, Configurations, Registered, WebhookRegistration, configurations,
 };
 use crate::conversion::{ConvertedKind, Converter, LargeObjectPermit};
+use crate::cut::cut;
 use crate::handlers::{Mutate, Validate};
 use crate::hook::{Hook, Mutating, Validating};
 use crate::meter::Meter;
@@ -33,6 +34,8 @@ use crate::size::{MAX_BODY, MAX_CONVERTED, ResponseMemory, ReviewSize};
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time for an answer: the largest that webhook configurations may have.
 const MAX_TIMEOUT: Duration = Duration::from_secs(30);
+/// Most characters of a path that no webhook has, in texts.
+const LONGEST_PATH: usize = 256;
 /// Longest part of the time that is kept for the way back.
 const RESERVE: Duration = Duration::from_millis(500);
 
@@ -327,7 +330,11 @@ impl AdmissionHandler {
         let answer = match reviewed {
             Ok(review) => respond(StatusCode::OK, review),
             Err(HttpFailure { code, text }) => {
-                tracing::warn!(webhook = path, code = code.as_u16(), "{text}");
+                // Any Pod may ask: only what concerns a webhook is a warning.
+                match &meter {
+                    Some(_) => tracing::warn!(webhook = path, code = code.as_u16(), "{text}"),
+                    None => tracing::debug!(code = code.as_u16(), "{text}"),
+                }
                 let message = json!({
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                     "message": text, "code": code.as_u16(),
@@ -349,7 +356,7 @@ impl AdmissionHandler {
     ) -> Result<Bytes, HttpFailure> {
         let path = parts.uri.path();
         let Some(hook) = self.shared.hooks.get(path) else {
-            let text = format!("no webhook has the path {path:?}");
+            let text = format!("no webhook has the path {:?}", cut(path, LONGEST_PATH));
             return Err(HttpFailure::new(StatusCode::NOT_FOUND, text));
         };
         check(parts)?;

@@ -2,6 +2,7 @@
 //! a URL, and while the definition is newer than their types.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -83,6 +84,34 @@ async fn an_operator_that_is_settled_converts_a_kind_that_it_has_installed() {
     old.create(&v1beta1::Bag::new("bag", v1beta1::BagSpec { weight: 7 })).await.unwrap();
     let new = cluster.client().namespace::<v1::Bag>(cluster.namespace());
     assert_eq!(new.get("bag").await.unwrap().spec.grams, 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_operators_in_a_test_that_convert_one_kind_the_other_takes_over_at_once() {
+    let cluster = TestCluster::builder().embedded().start().await;
+    let start = async |name: &str| {
+        let manager = Manager::new(cluster.client()).name(name).install::<v1::Bag>();
+        let running = cluster.spawn(manager.runnable(WebhookServer::new(webhooks())));
+        running.settled().await;
+        running
+    };
+    let (first, second) = (start("bags").await, start("sacks").await);
+    let definitions = cluster.client().all::<CustomResourceDefinition>();
+    let clock = cluster.client().environment().clock.clone();
+    let version =
+        async || definitions.get(DEFINITION).await.unwrap().metadata.resource_version.unwrap();
+    clock.sleep(Duration::from_secs(3)).await;
+    let written = version().await;
+    clock.sleep(Duration::from_secs(600)).await;
+    assert_eq!(version().await, written, "they do not write in turn");
+    let old = cluster.client().namespace::<v1beta1::Bag>(cluster.namespace());
+    old.create(&v1beta1::Bag::new("bag", v1beta1::BagSpec { weight: 7 })).await.unwrap();
+    let new = cluster.client().namespace::<v1::Bag>(cluster.namespace());
+    assert_eq!(new.get("bag").await.unwrap().spec.grams, 7);
+    assert_eq!(second.stop().await, Exit::Drained);
+    clock.sleep(Duration::from_millis(100)).await;
+    assert_eq!(new.get("bag").await.unwrap().spec.grams, 7);
+    assert_eq!(first.stop().await, Exit::Drained);
 }
 
 async fn w4_a_cache_that_needs_conversions_of_its_own_operator_fills(

@@ -27,6 +27,13 @@ pub trait WebhookListener: Send + Sync + 'static {
     /// # Cancel safety
     /// The future is dropped when the server stops; no connection may be lost by the drop.
     fn accept(&self) -> AcceptFuture<'_>;
+
+    /// Waits until the API server reaches no operator at a URL any more; for ever where that is not
+    /// known, as for a socket.
+    #[doc(hidden)]
+    fn gone<'a>(&'a self, _url: &'a str) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(std::future::pending())
+    }
 }
 
 impl WebhookListener for TcpListener {

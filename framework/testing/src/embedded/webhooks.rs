@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -24,8 +26,27 @@ const BACKLOG: usize = 64;
 #[doc(hidden)]
 #[derive(Clone, Default)]
 pub struct WebhookRoutes {
-    /// The listeners of each host, oldest first: replicas of an operator share a host.
-    open: Arc<Mutex<BTreeMap<String, Vec<mpsc::Sender<BoxIo>>>>>,
+    open: Arc<OpenRoutes>,
+}
+
+/// The listeners of each host, oldest first: replicas of an operator share a host.
+#[derive(Default)]
+struct OpenRoutes(Mutex<BTreeMap<String, Vec<mpsc::Sender<BoxIo>>>>);
+
+impl OpenRoutes {
+    /// Adds a listener to those of a host.
+    fn add(&self, host: &str, listener: mpsc::Sender<BoxIo>) {
+        self.0.lock().entry(host.to_owned()).or_default().push(listener);
+    }
+
+    /// Returns the newest listener of a host.
+    fn newest(&self, host: &str) -> Option<mpsc::Sender<BoxIo>> {
+        let mut open = self.0.lock();
+        let listeners = open.get_mut(host)?;
+        // Operators that have stopped.
+        listeners.retain(|listener| !listener.is_closed());
+        listeners.last().cloned()
+    }
 }
 
 impl fmt::Debug for WebhookRoutes {
@@ -39,10 +60,11 @@ impl WebhookRoutes {
     pub fn connect(&self, manager: &mut Manager, admin: &Client) {
         let host = format!("{}.{DOMAIN}", manager.display_name());
         let (sender, accepted) = mpsc::channel(BACKLOG);
-        self.open.lock().entry(host.clone()).or_default().push(sender);
+        self.open.add(&host, sender);
+        let pipes = Pipes { accepted: tokio::sync::Mutex::new(accepted), open: self.open.clone() };
         manager.webhook_access = Some(WebhookAccess {
             url: format!("https://{host}"),
-            in_process: Some(Arc::new(Pipes(tokio::sync::Mutex::new(accepted)))),
+            in_process: Some(Arc::new(pipes)),
             client: Some(admin.clone()),
             namespaces: Vec::new(),
         });
@@ -59,14 +81,7 @@ impl Connector for WebhookRoutes {
             let (near, far) = tokio::io::duplex(PIPE);
             let mut far: BoxIo = Box::new(far);
             loop {
-                let newest = {
-                    let mut open = open.lock();
-                    let listeners = open.entry(host.clone()).or_default();
-                    // Operators that have stopped.
-                    listeners.retain(|listener| !listener.is_closed());
-                    listeners.last().cloned()
-                };
-                let Some(listener) = newest else {
+                let Some(listener) = open.newest(&host) else {
                     let text = format!("no operator at {host}: connection refused");
                     return Err(io::Error::new(io::ErrorKind::ConnectionRefused, text));
                 };
@@ -80,16 +95,31 @@ impl Connector for WebhookRoutes {
     }
 }
 
-/// The connections to an operator.
-struct Pipes(tokio::sync::Mutex<mpsc::Receiver<BoxIo>>);
+/// The connections to an operator, and the routes to all.
+struct Pipes {
+    accepted: tokio::sync::Mutex<mpsc::Receiver<BoxIo>>,
+    open: Arc<OpenRoutes>,
+}
 
 impl WebhookListener for Pipes {
     fn accept(&self) -> AcceptFuture<'_> {
         Box::pin(async {
-            match self.0.lock().await.recv().await {
+            match self.accepted.lock().await.recv().await {
                 Some(io) => Ok(io),
                 // The API server is gone: no client connects again.
                 None => std::future::pending().await,
+            }
+        })
+    }
+
+    fn gone<'a>(&'a self, url: &'a str) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(async move {
+            let host = url.strip_prefix("https://").unwrap_or(url).split('/').next();
+            let Some(host) = host.filter(|host| host.ends_with(DOMAIN)) else {
+                return std::future::pending().await;
+            };
+            while let Some(listener) = self.open.newest(host) {
+                listener.closed().await;
             }
         })
     }

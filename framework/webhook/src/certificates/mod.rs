@@ -65,7 +65,6 @@ pub struct CertificateContext {
     /// Namespace of the operator: `POD_NAMESPACE`, else that of the client.
     pub namespace: String,
     /// The objects by which API servers may ask the operator.
-    #[cfg_attr(not(any(feature = "ring", feature = "aws-lc-rs")), expect(dead_code))]
     pub(crate) objects: TrustingObjects,
 }
 

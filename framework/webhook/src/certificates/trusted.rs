@@ -1,5 +1,5 @@
 //! The authorities that API servers trust at the moment: those of the configurations and
-//! definitions that name the operator's Service.
+//! definitions that name the operator's Service, or its URL.
 
 // DESIGN.md, 308: Authorities of the own certificates are compared with those that API servers
 // trust
@@ -19,15 +19,18 @@ use super::bundle::has;
 /// The objects by which API servers may ask an operator.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrustingObjects {
-    /// Name of the Service, and of the configurations.
+    /// Name of the Service, and of the configurations that name it.
     pub(crate) service: String,
+    /// URL and name of the configurations of an operator outside of the cluster, in place of the
+    /// Service.
+    pub(crate) at_url: Option<(String, String)>,
     pub(crate) has_validating: bool,
     pub(crate) has_mutating: bool,
     /// Names of the definitions of converted kinds.
     pub(crate) definitions: Vec<String>,
 }
 
-/// The authorities in one object that names the operator's Service.
+/// The authorities in one object that names the operator.
 pub(super) struct TrustedBundle {
     /// Kind and name.
     object: String,
@@ -37,7 +40,7 @@ pub(super) struct TrustedBundle {
 
 impl TrustingObjects {
     /// Returns an object whose authorities are without a certificate, PEM; `None` when all have it.
-    /// Objects that are absent, that may not be read or that name another Service do not count.
+    /// Objects that are absent, that may not be read or that name another operator do not count.
     pub(super) async fn lacking(
         &self,
         (client, namespace): (&Client, &str),
@@ -54,7 +57,6 @@ impl TrustingObjects {
         client: &Client,
         namespace: &str,
     ) -> Result<Vec<TrustedBundle>, Error> {
-        let service = (namespace, &*self.service);
         let mut all = Vec::new();
         let mut add = |kind: &str, name: &str, pem: Option<ByteString>| {
             let pem = pem.map(|pem| String::from_utf8_lossy(&pem.0).into_owned());
@@ -63,43 +65,60 @@ impl TrustingObjects {
                 pem: pem.unwrap_or_default(),
             });
         };
+        let name = self.at_url.as_ref().map_or(&self.service, |(_, name)| name);
+        let asks = |it: &WebhookClientConfig| {
+            let service = it.service.as_ref().map(|it| (&*it.namespace, &*it.name));
+            self.is_asked(namespace, (service, it.url.as_deref()))
+        };
         if self.has_validating {
-            let stored = read::<ValidatingWebhookConfiguration>(client, &self.service).await?;
+            let stored = read::<ValidatingWebhookConfiguration>(client, name).await?;
             let entries = stored.and_then(|stored| stored.webhooks).into_iter().flatten();
-            for config in entries.map(|entry| entry.client_config).filter(|it| names(it, service)) {
-                add("validatingwebhookconfiguration", &self.service, config.ca_bundle);
+            for config in entries.map(|entry| entry.client_config).filter(asks) {
+                add("validatingwebhookconfiguration", name, config.ca_bundle);
             }
         }
         if self.has_mutating {
-            let stored = read::<MutatingWebhookConfiguration>(client, &self.service).await?;
+            let stored = read::<MutatingWebhookConfiguration>(client, name).await?;
             let entries = stored.and_then(|stored| stored.webhooks).into_iter().flatten();
-            for config in entries.map(|entry| entry.client_config).filter(|it| names(it, service)) {
-                add("mutatingwebhookconfiguration", &self.service, config.ca_bundle);
+            for config in entries.map(|entry| entry.client_config).filter(asks) {
+                add("mutatingwebhookconfiguration", name, config.ca_bundle);
             }
         }
         for name in &self.definitions {
             let stored = read::<CustomResourceDefinition>(client, name).await?;
-            if let Some(bundle) = of_conversion(stored, service) {
+            if let Some(bundle) = self.of_conversion(stored, namespace) {
                 add("customresourcedefinition", name, bundle);
             }
         }
         Ok(all)
     }
-}
 
-/// Whether API servers ask through this Service.
-fn names(config: &WebhookClientConfig, (namespace, name): (&str, &str)) -> bool {
-    config.service.as_ref().is_some_and(|it| (&*it.namespace, &*it.name) == (namespace, name))
-}
+    /// Whether API servers ask this operator through a Service or at a URL.
+    fn is_asked(
+        &self,
+        namespace: &str,
+        (service, url): (Option<(&str, &str)>, Option<&str>),
+    ) -> bool {
+        match &self.at_url {
+            Some((base, _)) => {
+                let path = url.and_then(|url| url.strip_prefix(base.trim_end_matches('/')));
+                path.is_some_and(|path| path.starts_with('/'))
+            }
+            None => service == Some((namespace, &self.service)),
+        }
+    }
 
-/// Returns the authorities of the conversion in a definition; `None` if it names no such Service.
-fn of_conversion(
-    stored: Option<CustomResourceDefinition>,
-    service: (&str, &str),
-) -> Option<Option<ByteString>> {
-    let config = stored?.spec.conversion?.webhook?.client_config?;
-    let named = config.service.as_ref().map(|it| (&*it.namespace, &*it.name));
-    (named == Some(service)).then_some(config.ca_bundle)
+    /// Returns the authorities of the conversion in a definition; `None` if it names no such place.
+    fn of_conversion(
+        &self,
+        stored: Option<CustomResourceDefinition>,
+        namespace: &str,
+    ) -> Option<Option<ByteString>> {
+        let config = stored?.spec.conversion?.webhook?.client_config?;
+        let service = config.service.as_ref().map(|it| (&*it.namespace, &*it.name));
+        let is_asked = self.is_asked(namespace, (service, config.url.as_deref()));
+        is_asked.then_some(config.ca_bundle)
+    }
 }
 
 /// Reads an object; one that may not be read counts as absent: then somebody else writes it.

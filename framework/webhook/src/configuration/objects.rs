@@ -43,6 +43,8 @@ pub struct ConfigurationOptions {
     is_outside: bool,
     /// Whether the configurations are those of one process, and so have its URL in their names.
     is_alone: bool,
+    /// Name of that process, for a URL whose port is not known.
+    process: Option<String>,
     /// Namespaces whose requests are asked about; empty for all.
     only: Vec<String>,
     ca_bundle: Option<Vec<u8>>,
@@ -61,6 +63,7 @@ impl ConfigurationOptions {
             url: None,
             is_outside: false,
             is_alone: false,
+            process: None,
             only: Vec::new(),
             ca_bundle: None,
             annotations: BTreeMap::new(),
@@ -85,6 +88,12 @@ impl ConfigurationOptions {
     /// Names the objects after the URL: another process of the operator has others.
     pub(crate) fn alone(mut self) -> Self {
         self.is_alone = true;
+        self
+    }
+
+    /// Sets the name of the process, which the objects have that are written without a port.
+    pub(crate) fn of_process(mut self, name: &str) -> Self {
+        self.process = Some(name.to_owned());
         self
     }
 
@@ -118,6 +127,16 @@ impl ConfigurationOptions {
         self.ca_bundle.is_some()
     }
 
+    /// Returns the name of the operator.
+    pub(crate) fn operator(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the URL at which API servers ask.
+    pub(crate) fn asked_url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
     /// Returns the name of the Service.
     pub(crate) fn service(&self) -> String {
         format!("{}-webhooks", self.name)
@@ -129,14 +148,19 @@ impl ConfigurationOptions {
         format!("{}{suffix}{}", self.service(), self.place())
     }
 
-    /// Returns the end of the names of a process at a URL: `-192.168.1.5-9443`. A port that is not
-    /// known yet is replaced by the namespace whose requests it is asked about.
+    /// Returns the end of the names of a process at a URL: `-192.168.1.5-9443`. A host with a port
+    /// that is not known is replaced by the namespace whose requests are judged, and the port by
+    /// the name of the process.
     fn place(&self) -> String {
         let Some(url) = self.url.as_ref().filter(|_| self.is_alone) else { return String::new() };
         let host = url.trim_start_matches("https://").trim_end_matches('/');
         let place = match (host.strip_suffix(":0"), self.only.first()) {
-            (Some(_), Some(namespace)) => namespace,
-            _ => host,
+            (Some(host), first) => {
+                let place = first.map_or(host, String::as_str);
+                let process = self.process.iter().map(|process| format!("-{process}"));
+                std::iter::once(place.to_owned()).chain(process).collect()
+            }
+            (None, _) => host.to_owned(),
         };
         // Names of objects have neither colons nor brackets.
         let letter = |c: char| match c.to_ascii_lowercase() {

@@ -1,7 +1,7 @@
 //! Admission policies: rules in CEL that API servers evaluate by themselves, without a webhook.
 //!
 //! Files: `expression` has checked texts of CEL, `keys` a policy with its rules, `objects` makes
-//! the objects, `runnable` prints them, and writes them outside of a cluster.
+//! the objects, `runnable` prints them, `outside` has those of a process outside of a cluster.
 
 // DESIGN.md, 261: A rule of CEL about kinds of others is a policy of the API server, and always
 // fails closed
@@ -11,6 +11,7 @@
 mod expression;
 mod keys;
 mod objects;
+mod outside;
 mod runnable;
 
 pub use self::expression::CelExpression;

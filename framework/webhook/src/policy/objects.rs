@@ -22,8 +22,9 @@ const LONGEST_NAME: usize = 253;
 ///
 /// `manifests` prints them with their bindings; the operator needs no right for them and does not
 /// change them. In tests, in the quickstart and with `--webhook-url` they are written at the start,
-/// under names that end with `-outside`; outside of a test's own server they are deleted at the
-/// stop.
+/// under names with `-outside`; outside of a test's own server each process keeps its own, and
+/// deletes them at the stop. Those of a process that was killed are deleted by the next process of
+/// the operator, five minutes after their last write.
 ///
 /// ```no_run
 /// # extern crate windlass_webhook as windlass;

@@ -1,63 +1,87 @@
-//! The field `spec.conversion` of installed definitions: kept right while the operator runs, and
-//! given back by a process that has it at its URL for a time.
-//!
-//! Invariant: a process at a URL writes the conversion that it replaces into an annotation of the
-//! same definition by the same patch, so that any later process can give it back.
+//! The field `spec.conversion` of installed definitions: kept right while the operator runs.
 
 // DESIGN.md, 257: The conversion that a URL replaces is kept in the definition, and a contest for
 // it ends
 // DESIGN.md, 229: A process at a URL has configurations under its URL
+// DESIGN.md, 226: Operators of a test's own server hand a conversion over as processes at URLs do
 // DESIGN.md, 241: Without known authorities a definition names the Service, and keeps those that
 // are there
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, ServiceReference,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use windlass_client::api::Patch;
+use serde_json::Value;
 use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
+use windlass_runtime::manager::WebhookListener;
 
 use super::admission::{deployed, measure};
 use super::contest::KnownSetting;
 use super::overlap::StoredAuthorities;
+use super::replaced::{FormerConversions, Replaced, url, write};
 use super::status::{CONVERSION as CHECK, ServerStatus};
 
-/// Annotation of a definition with the conversion that a process at a URL replaced.
-pub(crate) const REPLACED: &str = "windlass.dev/replaced-conversion";
 /// Kind in the metric.
 const KIND: &str = "customresourcedefinition";
-/// The contents of the annotation [`REPLACED`].
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Replaced {
-    /// URL of the process that replaced it, with the path.
-    by_url: String,
-    /// The conversion before; absent for a definition without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    conversion: Option<CustomResourceConversion>,
+
+/// The place at which an operator converts.
+#[derive(Clone)]
+pub(super) enum ConversionPlace {
+    /// In a cluster, behind a Service.
+    InCluster,
+    /// At a URL: an operator in the cluster has precedence.
+    AtUrl,
+    /// In the process of a test's own API server, whose routes the listener knows.
+    InProcess(Arc<dyn WebhookListener>),
 }
 
-impl Replaced {
-    /// Reads the annotation of a definition; a spoilt one is none.
-    fn of(definition: &CustomResourceDefinition) -> Option<Self> {
-        let annotations = definition.metadata.annotations.as_ref()?;
-        serde_json::from_str(annotations.get(REPLACED)?).ok()
+impl ConversionPlace {
+    /// Whether the process has a conversion for a time, and leaves it to one that starts later.
+    fn is_outside(&self) -> bool {
+        !matches!(self, Self::InCluster)
+    }
+
+    /// Whether the process leaves a contested conversion to others.
+    fn is_at_url(&self) -> bool {
+        matches!(self, Self::AtUrl)
+    }
+
+    /// Waits until nobody answers at one of the URLs any more; for ever where that is not known.
+    async fn gone(&self, urls: impl Iterator<Item = &str>) {
+        let Self::InProcess(routes) = self else { return std::future::pending().await };
+        let mut gone: Vec<_> = urls.map(|url| routes.gone(url)).collect();
+        std::future::poll_fn(|cx| {
+            match gone.iter_mut().any(|one| one.as_mut().poll(cx).is_ready()) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Whether nobody answers at a URL now, as far as that is known.
+    async fn is_gone(&self, url: &str) -> bool {
+        tokio::select! {
+            biased;
+            () = self.gone(std::iter::once(url)) => true,
+            () = std::future::ready(()) => false,
+        }
     }
 }
 
 /// Keeps the conversions of definitions.
-#[derive(Debug)]
 pub(super) struct Conversions<'a> {
     client: Client,
     status: &'a ServerStatus,
-    /// Whether the process is asked at a URL: then others have precedence.
-    is_at_url: bool,
+    place: ConversionPlace,
+    /// What this process replaced, while it is outside of a cluster.
+    former: FormerConversions,
     /// Whether it runs in a Pod: else the conversion of a deployed operator is left alone.
     is_in_pod: bool,
     /// Time for which authorities of other replicas are kept; zero at a URL, of a single process.
@@ -66,17 +90,23 @@ pub(super) struct Conversions<'a> {
     known: BTreeMap<String, KnownSetting<CustomResourceConversion>>,
     /// Definitions that had the conversion of this process.
     had: BTreeSet<String>,
-    /// Definitions whose conversion another process at a URL took since.
-    taken: BTreeSet<String>,
+    /// Definitions whose conversion another process took since, with its URL.
+    taken: BTreeMap<String, String>,
 }
 
 impl<'a> Conversions<'a> {
-    pub(super) fn new(client: &Client, status: &'a ServerStatus, is_at_url: bool) -> Self {
+    pub(super) fn new(client: &Client, status: &'a ServerStatus, place: ConversionPlace) -> Self {
         let client = client.clone();
         let (overlap, authorities) = (Duration::ZERO, BTreeMap::new());
-        let (is_in_pod, known) = (true, BTreeMap::new());
-        let (had, taken) = (BTreeSet::new(), BTreeSet::new());
-        Self { client, status, is_at_url, is_in_pod, overlap, authorities, known, had, taken }
+        let (is_in_pod, known, former) = (true, BTreeMap::new(), FormerConversions::default());
+        let (had, taken) = (BTreeSet::new(), BTreeMap::new());
+        Self { client, status, place, former, is_in_pod, overlap, authorities, known, had, taken }
+    }
+
+    /// Sets the memory of what this process replaces, which outlives this value.
+    pub(super) fn remembering(mut self, former: &FormerConversions) -> Self {
+        self.former = former.clone();
+        self
     }
 
     /// Sets whether the process runs in a Pod.
@@ -91,9 +121,14 @@ impl<'a> Conversions<'a> {
         self
     }
 
-    /// Whether another process at a URL has a conversion, which it gives back when it stops.
+    /// Whether another process has a conversion, which this one takes when that one stops.
     pub(super) fn waits(&self) -> bool {
         !self.taken.is_empty()
+    }
+
+    /// Waits until such a process has stopped; for ever where only its definition tells that.
+    pub(super) async fn taker_gone(&self) {
+        self.place.gone(self.taken.values().map(String::as_str)).await;
     }
 
     /// Writes the right conversion of a definition if it has another one.
@@ -144,11 +179,14 @@ impl<'a> Conversions<'a> {
         if authorities(right).is_none() && service(Some(right)).is_some() {
             return self.without_authorities(name, right, &stored).await;
         }
-        if let Some(url) = self.newer_process(right, &stored).filter(|_| self.had.contains(name)) {
-            self.leave(name, &url);
+        let newer = self.newer_process(right, &stored).filter(|_| self.had.contains(name));
+        if let Some(url) = newer
+            && !self.place.is_gone(&url).await
+        {
+            self.leave(name, url);
             return Ok(());
         }
-        if self.taken.remove(name) {
+        if self.taken.remove(name).is_some() {
             self.status.hide(name);
         }
         let now = self.client.environment().clock.now();
@@ -162,7 +200,7 @@ impl<'a> Conversions<'a> {
             if known.keep(now) {
                 self.status.hide(name);
             }
-            return Ok(());
+            return self.keep_mark(name, &joined, &stored).await;
         }
         self.repair(name, &joined, &stored).await
     }
@@ -183,47 +221,70 @@ impl<'a> Conversions<'a> {
         if let Some((namespace, service)) = other {
             return Err(deployed(&format!("conversion of {name:?}"), namespace, service));
         }
-        if known.lose(now, self.is_at_url) {
-            let text = contest(name, stored, self.is_at_url);
+        if known.lose(now, self.place.is_at_url()) {
+            let text = contest(name, stored, self.place.is_at_url());
             tracing::error!(definition = name, "{text}");
-            self.status.show(name.to_owned(), CHECK, !self.is_at_url, text);
+            self.status.show(name.to_owned(), CHECK, !self.place.is_at_url(), text);
         }
-        if known.is_left(now, self.is_at_url) {
+        if known.is_left(now, self.place.is_at_url()) {
             return Ok(());
         }
         tracing::info!(definition = name, "the conversion of a definition is repaired");
-        let annotation = match self.is_at_url {
-            true => replaced(stored, right)?,
-            // What a process at a URL replaced is here again.
-            false => Value::Null,
-        };
+        // What a process at a URL replaced is here again.
+        let mut annotation = Value::Null;
+        if self.place.is_outside() {
+            let replaced = Replaced::by(right, stored, self.former.get(name));
+            annotation = replaced.annotation()?;
+            // Before the write, whose answer may be lost.
+            self.former.remember(name, replaced);
+        }
         write(&self.client, stored, right, &annotation).await?;
         known.repaired(now);
         self.had.insert(name.to_owned());
         Ok(())
     }
 
-    /// Returns the URL of another process that has the conversion, and gives it back at its stop.
+    /// Puts the annotation of a conversion outside of a cluster back if somebody removed it.
+    async fn keep_mark(
+        &self,
+        name: &str,
+        right: &CustomResourceConversion,
+        stored: &CustomResourceDefinition,
+    ) -> Result<(), Error> {
+        if !self.place.is_outside() {
+            return Ok(());
+        }
+        if let Some(found) = Replaced::of(stored).filter(|found| found.is_by(right)) {
+            self.former.remember(name, found);
+            return Ok(());
+        }
+        tracing::info!(definition = name, "the annotation of a replaced conversion is put back");
+        let replaced = Replaced::by(right, stored, self.former.get(name));
+        write(&self.client, stored, right, &replaced.annotation()?).await
+    }
+
+    /// Returns the URL of another process that has the conversion for a time.
     fn newer_process(
         &self,
         right: &CustomResourceConversion,
         stored: &CustomResourceDefinition,
     ) -> Option<String> {
-        let found = url(stored.spec.conversion.as_ref()).filter(|_| self.is_at_url)?;
+        let found = url(stored.spec.conversion.as_ref()).filter(|_| self.place.is_outside())?;
         let by_url = Replaced::of(stored)?.by_url;
         (by_url == *found && url(Some(right)) != Some(found)).then_some(by_url)
     }
 
     /// Leaves the conversion to a process at a URL that started later.
-    fn leave(&mut self, name: &str, url: &str) {
+    fn leave(&mut self, name: &str, url: String) {
         self.known.entry(name.to_owned()).or_default().leave();
-        if !self.taken.insert(name.to_owned()) {
+        if self.taken.get(name) == Some(&url) {
             return;
         }
         let text = format!(
             "the conversion of the definition {name:?} is asked at {url} since another process started \
              there; this process takes it again when that one stops, or when this one is started again"
         );
+        self.taken.insert(name.to_owned(), url);
         tracing::info!(definition = name, "{text}");
         self.status.show(name.to_owned(), CHECK, true, text);
     }
@@ -304,27 +365,6 @@ fn missing(name: &str) -> Error {
     Error::new(ErrorKind::Config, text)
 }
 
-/// Returns the annotation with the conversion that `right` replaces. That of a process that was
-/// killed is not it: it stays as that process found it.
-fn replaced(
-    stored: &CustomResourceDefinition,
-    right: &CustomResourceConversion,
-) -> Result<Value, Error> {
-    let former = Replaced::of(stored);
-    let is_of_url = former
-        .as_ref()
-        .is_some_and(|former| url(stored.spec.conversion.as_ref()) == Some(&former.by_url));
-    let conversion = match former {
-        Some(former) if is_of_url => former.conversion,
-        _ => stored.spec.conversion.clone(),
-    };
-    let by_url = url(Some(right)).cloned().unwrap_or_default();
-    let text = serde_json::to_string(&Replaced { by_url, conversion });
-    text.map(Value::from).map_err(|error| {
-        Error::new(ErrorKind::Other, "cannot keep the conversion of a definition").because(error)
-    })
-}
-
 /// Returns namespace and name of the Service of a conversion.
 fn service(conversion: Option<&CustomResourceConversion>) -> Option<(&str, &str)> {
     let service = conversion?.webhook.as_ref()?.client_config.as_ref()?.service.as_ref()?;
@@ -334,84 +374,6 @@ fn service(conversion: Option<&CustomResourceConversion>) -> Option<(&str, &str)
 /// Returns the authorities that an operator has written.
 fn authorities(conversion: &CustomResourceConversion) -> Option<&ByteString> {
     conversion.webhook.as_ref()?.client_config.as_ref()?.ca_bundle.as_ref()
-}
-
-/// Returns the URL of a conversion.
-fn url(conversion: Option<&CustomResourceConversion>) -> Option<&String> {
-    conversion?.webhook.as_ref()?.client_config.as_ref()?.url.as_ref()
-}
-
-/// Most attempts to give a conversion back.
-const ATTEMPTS: usize = 5;
-
-/// Gives the conversion of a definition back: the one that was there before a process at a URL. One
-/// that somebody else wrote since stays.
-pub(super) async fn give_back(
-    client: &Client,
-    name: &str,
-    own: &CustomResourceConversion,
-) -> Result<(), Error> {
-    for _ in 1..ATTEMPTS {
-        match try_give_back(client, name, own).await {
-            // Others write definitions, too: an API server its status.
-            Err(error) if error.is_conflict() => {}
-            done => return done,
-        }
-    }
-    try_give_back(client, name, own).await
-}
-
-async fn try_give_back(
-    client: &Client,
-    name: &str,
-    own: &CustomResourceConversion,
-) -> Result<(), Error> {
-    let Some(stored) = client.all::<CustomResourceDefinition>().get_opt(name).await? else {
-        return Ok(());
-    };
-    let Some(former) = Replaced::of(&stored) else { return Ok(()) };
-    let has_own = url(stored.spec.conversion.as_ref()) == url(Some(own));
-    if !has_own && former.by_url != url(Some(own)).map_or("", String::as_str) {
-        // Another process at a URL has it now, and gives it back.
-        return Ok(());
-    }
-    let none = CustomResourceConversion { strategy: "None".to_owned(), webhook: None };
-    let right = match has_own {
-        true => former.conversion.unwrap_or(none),
-        false => stored.spec.conversion.clone().unwrap_or(none),
-    };
-    write(client, &stored, &right, &Value::Null).await
-}
-
-/// Writes conversion and annotation; the rest of the definition stays.
-async fn write(
-    client: &Client,
-    stored: &CustomResourceDefinition,
-    right: &CustomResourceConversion,
-    annotation: &Value,
-) -> Result<(), Error> {
-    let mut conversion = json!(right);
-    // A merge patch removes what it names as null.
-    match &right.webhook {
-        None => conversion["webhook"] = json!(null),
-        Some(_) => {
-            let client = &mut conversion["webhook"]["clientConfig"];
-            let other = if client["url"].is_null() { "url" } else { "service" };
-            client[other] = json!(null);
-            if client["caBundle"].is_null() {
-                client["caBundle"] = json!(null);
-            }
-        }
-    }
-    let mut metadata = json!({ "resourceVersion": stored.metadata.resource_version });
-    let has_annotation =
-        stored.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(REPLACED));
-    if has_annotation || !annotation.is_null() {
-        metadata["annotations"] = json!({ REPLACED: annotation });
-    }
-    let patch = Patch::Merge(json!({ "metadata": metadata, "spec": { "conversion": conversion } }));
-    let name = stored.metadata.name.as_deref().unwrap_or_default();
-    client.all::<CustomResourceDefinition>().patch(name, patch).await.map(drop)
 }
 
 /// Returns the text about a conversion that others replace.

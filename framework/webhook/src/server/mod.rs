@@ -2,10 +2,11 @@
 //!
 //! Files: `listener` accepts connections, `connection` serves one, `progress` has its deadlines,
 //! `body` bounds what it sends, `tls` has the settings of handshakes, `repair` keeps
-//! configurations: `admission` those of admission, `definition` the conversions in definitions;
-//! `contest` notices that others replace them, `precedence` decides between versions of the
-//! operator, `overlap` keeps authorities of replicas. `status` is for readiness. `out_of_cluster`
-//! has those of an operator outside of a cluster, `startup` chooses between the two.
+//! configurations: `admission` those of admission, `definition` the conversions in definitions,
+//! `replaced` what a process outside of a cluster gives back; `contest` notices that others replace
+//! them, `precedence` decides between versions of the operator, `overlap` keeps authorities of
+//! replicas. `status` is for readiness. `out_of_cluster` has those of an operator outside of a
+//! cluster, `startup` chooses between the two.
 
 // DESIGN.md, 199: The webhook server is a runnable that is given to the manager
 // DESIGN.md, 200: Bounds of the webhook server hold for each connection and for all together
@@ -21,6 +22,7 @@ mod overlap;
 mod precedence;
 mod progress;
 mod repair;
+mod replaced;
 mod roles;
 mod startup;
 mod status;
@@ -45,8 +47,9 @@ use windlass_runtime::manager::{
 use self::admission::AdmissionConfigurations;
 use self::body::BodyMemory;
 use self::connection::ConnectionShared;
-use self::definition::Conversions;
-pub(crate) use self::out_of_cluster::{put, remove};
+use self::definition::{ConversionPlace, Conversions};
+pub(crate) use self::out_of_cluster::put;
+pub(crate) use self::repair::is_stopped_within;
 use self::repair::{KeptObjects, Repaired};
 use self::startup::{Opened, trusting_objects};
 pub(crate) use self::status::ServerStatus;
@@ -172,12 +175,13 @@ impl WebhookServer {
     /// operator on a developer's machine, as `--webhook-url` of the command line does.
     ///
     /// The server listens at the URL's port (on the loopback interface for a host there) unless an
-    /// address is set, shows a certificate that is made for the host at each start, and writes
-    /// configurations named `<name>-webhooks-by-url-<host>-<port>` with the operator's client; they
-    /// are deleted when it stops. Processes at several URLs are all asked. After a process that was
-    /// killed they stay, and refuse requests: its next run takes them over, or
+    /// address is set, shows a certificate that is made for the host at each start and replaced in
+    /// time, and writes configurations named `<name>-webhooks-by-url-<host>-<port>` with the
+    /// operator's client; they are deleted when it stops. Processes at several URLs are all asked.
+    /// After a process that was killed they stay, and refuse requests: its next run at the URL
+    /// takes them over, any process of the operator at a URL removes them after five minutes, or
     /// `kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations` ends them.
-    /// Port 0 stands for a free one, which no next run finds.
+    /// Port 0 stands for a free one.
     ///
     /// A conversion is one per definition: the former one is in the annotation
     /// `windlass.dev/replaced-conversion` meanwhile, from which it is given back. Among several
@@ -346,7 +350,7 @@ impl WebhookServer {
         let ending = async {
             stop.cancelled().await;
             if let Some(outside) = &outside {
-                outside.remove(&written).await;
+                Box::pin(outside.remove(&written)).await;
             }
             shared.stop.cancel();
             std::future::pending::<()>().await
@@ -392,7 +396,7 @@ impl WebhookServer {
         }
         let client = &cx.client;
         let kept = KeptObjects {
-            conversions: Conversions::new(client, status, false)
+            conversions: Conversions::new(client, status, ConversionPlace::InCluster)
                 .in_pod(self.is_in_pod)
                 .overlap(overlap),
             admission: AdmissionConfigurations::new((client, status), self.is_in_pod, overlap),

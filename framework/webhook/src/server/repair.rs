@@ -140,7 +140,7 @@ async fn pass(
 }
 
 /// Waits, and returns whether the stop came meanwhile.
-pub(super) async fn is_stopped_within(
+pub(crate) async fn is_stopped_within(
     pause: Duration,
     clock: &Clock,
     stop: &CancellationToken,
@@ -152,9 +152,10 @@ pub(super) async fn is_stopped_within(
     }
 }
 
-/// Keeps conversions as they are to be, until the stop. Does not leave a request alone.
+/// Keeps the conversions of definitions as `made` has them, until the stop. Does not leave a
+/// request alone.
 pub(super) async fn repair_conversions(
-    right: &BTreeMap<String, CustomResourceConversion>,
+    (names, made): (&[&str], impl Fn() -> BTreeMap<String, CustomResourceConversion>),
     conversions: &mut Conversions<'_>,
     (client, status, stop): (&Client, &ServerStatus, &CancellationToken),
 ) {
@@ -165,10 +166,12 @@ pub(super) async fn repair_conversions(
         looks += 1;
         let mut look = status.look();
         let is_late = look.is_late;
-        for (name, right) in right {
+        let right = made();
+        for name in names {
             if stop.is_cancelled() {
                 return;
             }
+            let Some(right) = right.get(*name) else { continue };
             let looked = conversions.look(name, right).await;
             look.note(&looked);
             match looked {
@@ -191,6 +194,7 @@ pub(super) async fn repair_conversions(
             biased;
             () = stop.cancelled() => return,
             () = status.installed_after(is_late) => {}
+            () = conversions.taker_gone() => {}
             () = client.environment().clock.sleep(pause) => {}
         }
     }

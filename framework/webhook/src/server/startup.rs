@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use windlass_client::client::Client;
 use windlass_core::{Error, ErrorKind};
 use windlass_runtime::manager::{OperatorInfo, WebhookAccess, WebhookListener, bind};
 
@@ -73,7 +74,9 @@ impl WebhookServer {
                 Arc::new(listener)
             }
         };
-        self.secured(listener, temporary(&host), (cx, status), Some(outside(&access)))
+        let outside = outside(&access);
+        let source = temporary(&host, outside.trusting(&cx.objects));
+        self.secured(listener, source, (cx, status), Some(outside))
     }
 
     /// Returns the parts of a server with TLS.
@@ -110,6 +113,7 @@ impl WebhookServer {
 pub(super) fn trusting_objects(webhooks: &Webhooks, operator: &str) -> TrustingObjects {
     TrustingObjects {
         service: ConfigurationOptions::new(operator, "").service(),
+        at_url: None,
         has_validating: webhooks.registered().any(|hook| !hook.is_mutating),
         has_mutating: webhooks.registered().any(|hook| hook.is_mutating),
         definitions: webhooks.conversions().iter().map(|it| it.definition.clone()).collect(),
@@ -125,12 +129,15 @@ fn bound(listener: &TcpListener) -> Result<SocketAddr, Error> {
 
 /// Returns the source of certificates for a host.
 #[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
-fn temporary(host: &Host) -> Option<Arc<dyn CertificateSource>> {
-    Some(Arc::new(crate::certificates::TemporaryCertificates::new(&host.name)))
+fn temporary(
+    host: &Host,
+    objects: (Client, TrustingObjects),
+) -> Option<Arc<dyn CertificateSource>> {
+    Some(Arc::new(crate::certificates::TemporaryCertificates::new(&host.name, objects)))
 }
 
 /// Returns none: there is no cryptography to make certificates.
 #[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
-fn temporary(_: &Host) -> Option<Arc<dyn CertificateSource>> {
+fn temporary(_: &Host, _: (Client, TrustingObjects)) -> Option<Arc<dyn CertificateSource>> {
     None
 }

@@ -154,3 +154,44 @@ proptest! {
         prop_assert_eq!(diff(&raw, &carry(&raw, &typed, &typed)), vec![]);
     }
 }
+
+/// A user decides how long a list is, and a handler may change each element.
+#[test]
+fn the_work_of_a_change_grows_with_the_list_and_not_with_its_square() {
+    let list = |value: &str| {
+        let items = (0..100_000).map(|at| json!({ "name": format!("n{at}"), "value": value }));
+        json!({ "items": items.collect::<Vec<_>>() })
+    };
+    let (done, carried) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let (before, mut after) = (list("a"), list("b"));
+        // One less: no element is found by its place.
+        after["items"].as_array_mut().unwrap().remove(50_000);
+        let carried = carry(&before, &before, &after);
+        let _ = done.send((carried == after, diff(&before, &carried).len()));
+    });
+    let found = carried.recv_timeout(std::time::Duration::from_secs(60)).expect("it takes hours");
+    assert_eq!(found, (true, 1));
+}
+
+/// An operation takes many times the bytes of a number.
+#[test]
+fn a_list_or_map_of_many_changes_is_sent_as_a_whole() {
+    let list = |from: u32| json!({ "a": { "b": (from..from + 5000).collect::<Vec<_>>(), "c": 1 } });
+    let names = |value: u32| (0..5000).map(move |at| (format!("n{at}"), json!(value)));
+    let map = |value: u32| json!({ "a": { "b": names(value).collect::<Value>(), "c": 1 } });
+    let shorter = json!({ "a": { "b": [5000], "c": 1 } });
+    let cases = [(list(0), list(9000)), (map(0), map(1)), (list(0), shorter)];
+    for (from, to) in cases {
+        let operations = diff(&from, &to);
+        assert_eq!(json!(operations)[0]["path"], "/a/b");
+        assert_eq!((operations.len(), patched(&from, &operations)), (1, to));
+    }
+    let (few, other) =
+        (json!((0..900).collect::<Vec<_>>()), json!((1000..1900).collect::<Vec<_>>()));
+    assert_eq!(diff(&json!({ "a": few }), &json!({ "a": other })).len(), 900);
+    // An API server may not know an operation on the object itself.
+    let (from, to) = (map(0)["a"]["b"].take(), map(1)["a"]["b"].take());
+    let operations = diff(&from, &to);
+    assert_eq!((operations.len(), patched(&from, &operations)), (5000, to));
+}

@@ -297,14 +297,15 @@ fn the_manifests_have_the_conversion_and_its_right_by_name_or_are_refused() {
 fn objects_of_a_process_at_a_url_have_host_and_port_in_their_names() {
     let named = |url: &str, only: &[&str]| {
         let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
-        let options = options().outside(url, &only).alone();
+        let options = options().outside(url, &only).alone().of_process("7f");
         (options.configuration(), options.policy("few"))
     };
     let at = |end: &str| (format!("shop-webhooks-by-url-{end}"), format!("shop-few-outside-{end}"));
     assert_eq!(named("https://192.168.1.5:9443/", &[]), at("192.168.1.5-9443"));
     assert_eq!(named("https://[::1]:9443", &[]), at("1--9443"));
     assert_eq!(named("https://Laptop_1.example", &["a"]), at("laptop-1.example"));
-    assert_eq!(named("https://127.0.0.1:0", &["test-1"]), at("test-1"));
+    assert_eq!(named("https://127.0.0.1:0", &["test-1"]), at("test-1-7f"));
+    assert_eq!(named("https://127.0.0.1:0", &[]), at("127.0.0.1-7f"));
     let shared = options().outside("https://shop.example", &[]);
     assert_eq!(shared.configuration(), "shop-webhooks-by-url");
 }

@@ -6,6 +6,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::json;
 use windlass::Error;
+use windlass::resource::ResourceExt;
 use windlass::webhook::{
     AdmissionPolicies, AdmissionPolicy, CelExpression, DenialReason, PolicyRule, cel,
 };
@@ -85,19 +86,14 @@ async fn until_judged(client: &Client, namespace: &str) -> Error {
     refused.unwrap()
 }
 
-/// Returns the number of policies and bindings of an operator.
-async fn stored(client: &Client, operator: &str, suffix: &str) -> usize {
-    let (policies, bindings) = (
-        client.all::<ValidatingAdmissionPolicy>(),
-        client.all::<ValidatingAdmissionPolicyBinding>(),
-    );
-    let mut found = 0;
-    for policy in ["few", "checked"] {
-        let name = format!("{operator}-{policy}{suffix}");
-        found += usize::from(policies.get_opt(&name).await.unwrap().is_some());
-        found += usize::from(bindings.get_opt(&name).await.unwrap().is_some());
-    }
-    found
+/// Returns the names of the policies and of the bindings of an operator.
+async fn stored(client: &Client, operator: &str) -> Vec<String> {
+    let policies = client.all::<ValidatingAdmissionPolicy>().list().await.unwrap().items;
+    let bindings = client.all::<ValidatingAdmissionPolicyBinding>().list().await.unwrap().items;
+    let names = policies.iter().map(|policy| policy.name());
+    let names = names.chain(bindings.iter().map(|binding| binding.name()));
+    let prefix = format!("{operator}-");
+    names.filter(|name| name.starts_with(&prefix)).map(str::to_owned).collect()
 }
 
 #[tokio::test]
@@ -105,19 +101,21 @@ async fn rules_of_cel_about_kinds_of_others_hold_without_a_webhook() {
     let cluster = TestCluster::start().await;
     let (client, namespace) = (cluster.client(), cluster.namespace().to_owned());
     let name = format!("rules-{namespace}");
-    // On a real API server, which others use, the operator is asked about its namespace alone.
-    let suffix = match cluster.is_embedded() {
-        true => "-outside".to_owned(),
-        false => format!("-outside-{namespace}"),
-    };
-    assert_eq!(stored(&client, &name, &suffix).await, 0);
+    assert_eq!(stored(&client, &name).await.len(), 0);
     let manager = Manager::new(cluster.client()).name(&name).runnable(policies(&namespace));
     let running = cluster.spawn(manager);
     running.settled().await;
     let refused = until_judged(&client, &namespace).await;
+    // On a real API server, which others use, the operator is asked about its namespace alone, by
+    // policies of one process.
+    let suffix = match cluster.is_embedded() {
+        true => "-outside".to_owned(),
+        false => format!("-outside-{namespace}-"),
+    };
+    let few = stored(&client, &name).await;
+    let few = few.iter().find(|one| one.starts_with(&format!("{name}-few{suffix}"))).unwrap();
     let wanted = format!(
-        "ValidatingAdmissionPolicy '{name}-few{suffix}' with binding '{name}-few{suffix}' denied \
-         request: at most 5 replicas"
+        "ValidatingAdmissionPolicy '{few}' with binding '{few}' denied request: at most 5 replicas"
     );
     assert!(text(&refused).contains(&wanted), "{refused:?}");
     assert_eq!(refused.code(), Some(422));
@@ -136,9 +134,32 @@ async fn rules_of_cel_about_kinds_of_others_hold_without_a_webhook() {
     assert!(text(&failed).contains("no such key: checked"), "{failed:?}");
 
     assert_eq!(running.stop().await, Exit::Drained);
-    let left = stored(&client, &name, &suffix).await;
+    let left = stored(&client, &name).await.len();
     // Those of a test's own server stay, as they do in a cluster.
     assert_eq!(left, if cluster.is_embedded() { 4 } else { 0 });
+}
+
+#[tokio::test]
+async fn the_policies_of_two_replicas_outside_hold_until_the_last_one_stops() {
+    let cluster = TestCluster::start().await;
+    let (client, namespace) = (cluster.client(), cluster.namespace().to_owned());
+    let name = format!("twice-{namespace}");
+    let start = || {
+        let manager = Manager::new(cluster.client()).name(&name).runnable(policies(&namespace));
+        cluster.spawn(manager)
+    };
+    let (first, second) = (start(), start());
+    first.settled().await;
+    second.settled().await;
+    until_judged(&client, &namespace).await;
+    let shared = if cluster.is_embedded() { 4 } else { 8 };
+    assert_eq!(stored(&client, &name).await.len(), shared);
+    assert_eq!(first.stop().await, Exit::Drained);
+    assert_eq!(stored(&client, &name).await.len(), 4);
+    until_judged(&client, &namespace).await;
+    assert_eq!(second.stop().await, Exit::Drained);
+    let left = if cluster.is_embedded() { 4 } else { 0 };
+    assert_eq!(stored(&client, &name).await.len(), left);
 }
 
 #[tokio::test]

@@ -131,8 +131,8 @@ async fn configurations_of_a_process_at_a_url_are_put_back_until_it_stops() {
     assert_eq!(put_back.webhooks, right);
     assert_eq!(mutating(&world, AT_URL).await.map(|it| it.webhooks), Some(defaults));
     pass(600).await;
-    let version = validating(&world, AT_URL).await.unwrap().metadata.resource_version;
-    assert_eq!(version, put_back.metadata.resource_version, "nobody writes it");
+    let generation = validating(&world, AT_URL).await.unwrap().metadata.generation;
+    assert_eq!(generation, put_back.metadata.generation, "only its mark is renewed");
     stop.cancel();
     task.await.unwrap().unwrap();
     assert!(validating(&world, AT_URL).await.is_none() && mutating(&world, AT_URL).await.is_none());

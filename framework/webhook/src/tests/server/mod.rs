@@ -1,6 +1,5 @@
 //! The server over pipes in memory, on a paused clock.
 
-mod at_url;
 mod certificates;
 mod definitions;
 mod flood;
@@ -8,6 +7,7 @@ mod hostile;
 mod kept;
 mod logs;
 mod missing;
+mod outside;
 mod own;
 mod pki;
 mod replicas;

@@ -197,3 +197,20 @@ async fn w4_the_manager_serves_before_its_caches_are_listed_and_until_its_end() 
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
+
+/// Any Pod may reach the port.
+#[tokio::test(start_paused = true)]
+async fn a_request_to_a_long_path_that_no_webhook_has_is_logged_in_short() {
+    let captured = super::logs::Captured::default();
+    let _logs = tracing::subscriber::set_default(captured.clone());
+    let hooks = Hooks::start().await;
+    let before = captured.text().len();
+    let mut sender = hooks.http().await;
+    let request = Request::post(format!("/{}", "x".repeat(8000))).header("host", pki::NAME);
+    let answer = sender.send_request(request.body(Full::default()).unwrap()).await.unwrap();
+    let code = answer.status().as_u16();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let logged = captured.text().split_off(before);
+    let ours: usize = logged.lines().filter(|line| line.contains("xxxx")).map(str::len).sum();
+    assert!(code == 404 && ours < 1000 && body.len() < 1000, "{code}, {ours}, {}", body.len());
+}

@@ -1,14 +1,16 @@
-//! An operator outside of a cluster: the place at which it listens, and the configurations that are
-//! there while it runs.
+//! The configurations of an operator outside of a cluster, which are there while it runs.
 
 // DESIGN.md, 204: Outside of a cluster webhooks are asked at a URL while the operator runs
 // DESIGN.md, 229: A process at a URL has configurations under its URL
+// DESIGN.md, 224: Policies and configurations of a process at a URL carry its mark, which it
+// renews
+
+mod host;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::Uri;
 use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
@@ -20,93 +22,24 @@ use tokio_util::sync::CancellationToken;
 use windlass_client::client::Client;
 use windlass_core::resource::{FullObject, Resource};
 use windlass_core::{Error, ErrorKind};
-use windlass_runtime::manager::WebhookAccess;
+use windlass_runtime::manager::{WebhookAccess, WebhookListener};
 
+pub(super) use self::host::Host;
 use super::admission::{AdmissionConfigurations, Admitting};
-use super::definition::{Conversions, give_back};
+use super::definition::{ConversionPlace, Conversions};
 use super::precedence::ConfigurationWriter;
 use super::repair::{LoggedFaults, PERIOD, is_stopped_within, repair_conversions};
+use super::replaced::{FormerConversions, give_back};
 use super::status::ServerStatus;
-use crate::certificates::ServingCertificate;
+use crate::certificates::{ServingCertificate, TrustingObjects};
 use crate::configuration::{ConfigurationOptions, Configurations};
+use crate::outside::{MarkTurn, OutsideProcess};
 use crate::webhooks::Webhooks;
 
 /// Pause after configurations that could not be written.
 const AGAIN: Duration = Duration::from_secs(2);
 /// Time for the removal of configurations at the stop.
 const REMOVAL: Duration = Duration::from_secs(5);
-/// Port of HTTPS.
-const HTTPS: u16 = 443;
-
-/// Host and port of a URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
-    /// Name or address, without brackets.
-    pub(super) name: String,
-    port: u16,
-}
-
-impl Host {
-    /// Reads a URL of an operator outside of a cluster.
-    pub(super) fn of(url: &str) -> Result<Self, Error> {
-        let refused = |why: &str| {
-            let text = format!(
-                "webhooks cannot be asked at {url:?}: {why}; write https://HOST:PORT, with a host that \
-                 the API server reaches"
-            );
-            Error::new(ErrorKind::Config, text)
-        };
-        let uri: Uri = url.parse().map_err(|_| refused("it is no URL"))?;
-        let (scheme, host) = (uri.scheme_str(), uri.host().filter(|host| !host.is_empty()));
-        let Some(host) = host.filter(|_| scheme == Some("https")) else {
-            return Err(refused("it does not begin with https:// and a host"));
-        };
-        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
-            return Err(refused("paths are those of the webhooks"));
-        }
-        let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        Ok(Self { name, port: uri.port_u16().unwrap_or(HTTPS) })
-    }
-
-    /// Returns the address to listen at: on the loopback interface for a host there, else on all.
-    pub(super) fn address(&self) -> SocketAddr {
-        let any = IpAddr::from(Ipv6Addr::UNSPECIFIED);
-        let ip = match self.name.parse::<IpAddr>() {
-            Ok(ip) if ip.is_loopback() => ip,
-            Ok(_) => any,
-            Err(_) if self.name == "localhost" => Ipv4Addr::LOCALHOST.into(),
-            Err(_) => any,
-        };
-        SocketAddr::new(ip, self.port)
-    }
-
-    /// Returns the address to listen at when the program set one, too: that of a URL from the
-    /// command line wins, and is logged; that of the program's own URL, such as one of a tunnel,
-    /// does not.
-    pub(super) fn choose(&self, set: Option<SocketAddr>, is_flag: bool) -> SocketAddr {
-        let own = self.address();
-        match set {
-            Some(set) if is_flag && set.port() != own.port() => {
-                tracing::warn!(
-                    url_port = own.port(), listen = %set,
-                    "--webhook-url names another port than `WebhookServer::listen`: webhooks are \
-                     served at {own}"
-                );
-                own
-            }
-            Some(set) => set,
-            None => own,
-        }
-    }
-
-    /// Returns the URL of the address that was bound: port 0 of a URL stands for a free one.
-    pub(super) fn url(&self, bound: SocketAddr) -> String {
-        let name =
-            if self.name.contains(':') { format!("[{}]", self.name) } else { self.name.clone() };
-        let port = if self.port == 0 { bound.port() } else { self.port };
-        format!("https://{name}:{port}")
-    }
-}
 
 /// The configurations of an operator outside of a cluster.
 pub(super) struct OutsideConfigurations<'a> {
@@ -115,11 +48,15 @@ pub(super) struct OutsideConfigurations<'a> {
     client: Client,
     /// The conversions that were written, by the names of their definitions.
     written: Mutex<BTreeMap<String, CustomResourceConversion>>,
-    /// Whether they stay when the operator stops, as they do in a cluster: then the API server is
-    /// the test's own.
-    stay: bool,
+    /// What they replaced.
+    former: FormerConversions,
+    /// Connections of a test's own API server: then they stay when the operator stops, as they do
+    /// in a cluster.
+    in_process: Option<Arc<dyn WebhookListener>>,
     /// Start of this process, for those that stay: the replica that started last decides.
     started: Mutex<Timestamp>,
+    /// The mark of this process on those that do not stay.
+    process: tokio::sync::Mutex<OutsideProcess>,
 }
 
 impl<'a> OutsideConfigurations<'a> {
@@ -130,13 +67,27 @@ impl<'a> OutsideConfigurations<'a> {
         own: &Client,
     ) -> Self {
         let client = access.client.clone().unwrap_or_else(|| own.clone());
-        let (written, stay) = (Mutex::default(), access.in_process.is_some());
+        let (written, in_process) = (Mutex::default(), access.in_process.clone());
         let mut options = options.outside(&access.url, &access.namespaces);
-        if !stay {
+        if in_process.is_none() {
             options = options.alone();
         }
         let started = Mutex::new(client.environment().clock.wall());
-        Self { webhooks, options, client, written, stay, started }
+        let former = FormerConversions::default();
+        let process = tokio::sync::Mutex::new(OutsideProcess::new(&client));
+        Self { webhooks, options, client, written, former, in_process, started, process }
+    }
+
+    /// Whether they stay when the operator stops.
+    fn stays(&self) -> bool {
+        self.in_process.is_some()
+    }
+
+    /// Returns the objects by which API servers ask at the URL, and a client that reads them.
+    pub(super) fn trusting(&self, in_cluster: &TrustingObjects) -> (Client, TrustingObjects) {
+        let name = self.options.configuration();
+        let at_url = self.options.asked_url().map(|url| (url.to_owned(), name));
+        (self.client.clone(), TrustingObjects { at_url, ..in_cluster.clone() })
     }
 
     /// Writes the configurations, reports the start, and keeps them until `stop`. A request that is
@@ -201,23 +152,32 @@ impl<'a> OutsideConfigurations<'a> {
     async fn try_write(&self, certificate: Option<&ServingCertificate>) -> Result<(), Error> {
         let made = self.made(certificate)?;
         let name = self.options.configuration();
-        self.put_first(&name, made.validating).await?;
-        self.put_first(&name, made.mutating).await?;
-        if !self.stay {
-            tracing::info!(
-                configuration = name,
-                "the webhook configurations name this process until it stops"
-            );
+        if self.stays() {
+            self.put_first(&name, made.validating).await?;
+            return self.put_first(&name, made.mutating).await;
         }
+        let mut process = self.process.lock().await;
+        let turn = process.begin(true);
+        match &made.validating {
+            Some(right) => process.write(&self.client, &name, right).await?,
+            // One that an earlier run has left.
+            None => remove::<ValidatingWebhookConfiguration>(&self.client, &name).await?,
+        }
+        match &made.mutating {
+            Some(right) => process.write(&self.client, &name, right).await?,
+            None => remove::<MutatingWebhookConfiguration>(&self.client, &name).await?,
+        }
+        tracing::info!(
+            configuration = name,
+            "the webhook configurations name this process until it stops"
+        );
+        process.end(turn);
         Ok(())
     }
 
-    /// Writes a configuration at the start. One that stays names this process as its writer.
+    /// Writes a configuration that stays at the start, with this process as its writer.
     async fn put_first<K: Admitting>(&self, name: &str, right: Option<K>) -> Result<(), Error> {
         let Some(mut right) = right else { return put::<K>(&self.client, name, None).await };
-        if !self.stay {
-            return put(&self.client, name, Some(&right)).await;
-        }
         let stored = self.client.all::<K>().get_opt(name).await?;
         let stored = stored.and_then(|mut stored| ConfigurationWriter::of(stored.meta()));
         let this = ConfigurationWriter::this(right.entries(), *self.started.lock())?;
@@ -251,11 +211,17 @@ impl<'a> OutsideConfigurations<'a> {
         let kept = AdmissionConfigurations::new((&self.client, status), true, Duration::ZERO);
         let mut kept = kept.since(*self.started.lock());
         let mut faults = LoggedFaults::default();
+        self.sweep(&mut faults).await;
         while !is_stopped_within(PERIOD, clock, stop).await {
             // Those of faulty webhooks were reported by `write`.
             let Ok(made) = self.made(certificate) else { continue };
             match self.put_back_all(made, &mut kept).await {
-                Ok(()) => faults.ends("configurations"),
+                Ok(is_renewed) => {
+                    faults.ends("configurations");
+                    if is_renewed {
+                        self.sweep(&mut faults).await;
+                    }
+                }
                 Err(error) if error.is_conflict() => {}
                 Err(error) if faults.begins("configurations", &error) => {
                     tracing::warn!(%error, "the configurations of webhooks may be wrong");
@@ -265,17 +231,51 @@ impl<'a> OutsideConfigurations<'a> {
         }
     }
 
-    /// Puts both configurations back. Replicas and versions of an operator share those that stay.
+    /// Removes the configurations that processes of the operator left which were killed.
+    async fn sweep(&self, faults: &mut LoggedFaults<'_>) {
+        if self.stays() {
+            return;
+        }
+        let (process, client) = (self.process.lock().await, &self.client);
+        let swept = async {
+            let operator = self.options.operator();
+            process.sweep::<ValidatingWebhookConfiguration>(client, operator).await?;
+            process.sweep::<MutatingWebhookConfiguration>(client, operator).await
+        };
+        match swept.await {
+            Ok(()) => faults.ends("left over"),
+            Err(error) if error.is_conflict() => {}
+            Err(error) if faults.begins("left over", &error) => {
+                tracing::warn!(%error, "webhook configurations of processes that ended may be left over");
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Puts both configurations back; returns whether the marks of this process were renewed.
+    /// Replicas and versions of an operator share those that stay.
     async fn put_back_all(
+        &self,
+        made: Configurations,
+        kept: &mut AdmissionConfigurations<'_>,
+    ) -> Result<bool, Error> {
+        if self.stays() {
+            return self.put_back_shared(made, kept).await.map(|()| false);
+        }
+        let (client, name) = (&self.client, self.options.configuration());
+        let mut process = self.process.lock().await;
+        let turn = process.begin(false);
+        let validating = put_back_own(client, (&name, made.validating), &mut process, turn).await;
+        put_back_own(client, (&name, made.mutating), &mut process, turn).await.and(validating)?;
+        Ok(process.end(turn))
+    }
+
+    async fn put_back_shared(
         &self,
         made: Configurations,
         kept: &mut AdmissionConfigurations<'_>,
     ) -> Result<(), Error> {
         let (client, name) = (&self.client, self.options.configuration());
-        if !self.stay {
-            let validating = put_back(client, &name, made.validating).await;
-            return put_back(client, &name, made.mutating).await.and(validating);
-        }
         let mut done = Ok(());
         if let Some(right) = made.validating {
             done = match client.all::<ValidatingWebhookConfiguration>().get_opt(&name).await? {
@@ -300,37 +300,45 @@ impl<'a> OutsideConfigurations<'a> {
         (certificate, status): (Option<&ServingCertificate>, &ServerStatus),
         stop: &CancellationToken,
     ) {
-        match self.made(certificate) {
-            Ok(made) if !made.conversions.is_empty() => {
-                self.written.lock().clone_from(&made.conversions);
-                // Those of a test's own server stay, and so there is nothing to give back.
-                let mut conversions = Conversions::new(&self.client, status, !self.stay);
-                let client = (&self.client, status, stop);
-                repair_conversions(&made.conversions, &mut conversions, client).await;
-            }
-            // Those of faulty webhooks were reported by `write`.
-            _ => {}
+        // Made anew for each look: the authorities change. Those of faulty webhooks were reported
+        // by `write`.
+        let made = || self.made(certificate).map(|made| made.conversions).unwrap_or_default();
+        let first = made();
+        if first.is_empty() {
+            return;
         }
+        self.written.lock().clone_from(&first);
+        let place = match &self.in_process {
+            Some(routes) => ConversionPlace::InProcess(Arc::clone(routes)),
+            None => ConversionPlace::AtUrl,
+        };
+        let conversions = Conversions::new(&self.client, status, place);
+        let mut conversions = conversions.remembering(&self.former);
+        let names: Vec<&str> = first.keys().map(String::as_str).collect();
+        let client = (&self.client, status, stop);
+        repair_conversions((&names, made), &mut conversions, client).await;
     }
 
     /// Removes the configurations, unless they stay, each for itself, once none is `written` any
     /// more. Failures are logged: the operator must stop.
     pub(super) async fn remove(&self, written: &CancellationToken) {
-        if self.stay {
+        if self.stays() {
             return;
         }
         written.cancelled().await;
         let name = self.options.configuration();
         let (client, written) = (&self.client, std::mem::take(&mut *self.written.lock()));
         let clock = &client.environment().clock;
-        let validating = async { remove::<ValidatingWebhookConfiguration>(client, &name).await };
-        let mutating = async { remove::<MutatingWebhookConfiguration>(client, &name).await };
+        let process = self.process.lock().await;
+        let validating = process.remove::<ValidatingWebhookConfiguration>(client, &name);
+        let mutating = process.remove::<MutatingWebhookConfiguration>(client, &name);
         let (validating, mutating) =
             tokio::join!(clock.timeout(REMOVAL, validating), clock.timeout(REMOVAL, mutating));
         report("validatingwebhookconfiguration", &name, validating);
         report("mutatingwebhookconfiguration", &name, mutating);
         for (definition, own) in written {
-            let given = clock.timeout(REMOVAL, give_back(client, &definition, &own)).await;
+            let given = give_back(client, (&definition, &own), &self.former);
+            let given = clock.timeout(REMOVAL, given).await;
             report("customresourcedefinition", &definition, given);
         }
     }
@@ -348,7 +356,10 @@ fn report(resource: &str, name: &str, removed: Option<Result<(), Error>>) {
             "the conversion of a definition still names this process, and fails: the next start of the \
              operator corrects it"
         }
-        _ => "a webhook configuration stays, and refuses requests: delete it by kubectl",
+        _ => {
+            "a webhook configuration stays, and refuses requests: the operator's next process at a URL \
+             removes it after five minutes, or delete it by kubectl"
+        }
     };
     tracing::warn!(resource, name, error, "{text}");
 }
@@ -364,7 +375,31 @@ where
     }
 }
 
-/// Writes a configuration of a process at a URL again if it was changed or deleted.
+/// Keeps a configuration of a process at a URL, with its mark. That of a process which started
+/// later at the same URL, on another machine, is left alone.
+async fn put_back_own<K: Admitting>(
+    client: &Client,
+    (name, right): (&str, Option<K>),
+    process: &mut OutsideProcess,
+    turn: MarkTurn,
+) -> Result<(), Error> {
+    let Some(mut right) = right else { return Ok(()) };
+    let Some(mut stored) = client.all::<K>().get_opt(name).await? else {
+        tracing::info!(configuration = name, kind = K::NAME, "it was deleted, and is put back");
+        return process.write(client, name, &right).await;
+    };
+    let is_right = stored.entries() == right.entries();
+    if process.is_of_another(stored.meta()) || is_right && process.is_kept(stored.meta(), turn) {
+        return Ok(());
+    }
+    if !is_right {
+        tracing::info!(configuration = name, kind = K::NAME, "it was changed, and is put back");
+        *stored.entries() = right.entries().take();
+    }
+    process.replace(client, stored).await
+}
+
+/// Writes a configuration that stays again if it was changed or deleted.
 async fn put_back<K: Admitting>(
     client: &Client,
     name: &str,
@@ -385,59 +420,12 @@ async fn put_back<K: Admitting>(
 }
 
 /// Deletes an object; one that is gone is no error.
-pub(crate) async fn remove<K>(client: &Client, name: &str) -> Result<(), Error>
+async fn remove<K>(client: &Client, name: &str) -> Result<(), Error>
 where
     K: Resource + DeserializeOwned,
 {
     match client.all::<K>().delete(name).await {
         Err(error) if error.is_not_found() => Ok(()),
         deleted => deleted.map(drop),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_on_the_loopback_interface_is_listened_to_there_and_another_everywhere() {
-        let cases = [
-            ("https://127.0.0.1:9443", "127.0.0.1:9443", "https://127.0.0.1:9443"),
-            ("https://localhost:9443/", "127.0.0.1:9443", "https://localhost:9443"),
-            ("https://[::1]:9443", "[::1]:9443", "https://[::1]:9443"),
-            ("https://192.168.1.5:9443", "[::]:9443", "https://192.168.1.5:9443"),
-            ("https://laptop.example", "[::]:443", "https://laptop.example:443"),
-            ("https://127.0.0.1:0", "127.0.0.1:0", "https://127.0.0.1:7"),
-        ];
-        for (url, address, shown) in cases {
-            let host = Host::of(url).unwrap();
-            assert_eq!(host.address().to_string(), address, "{url}");
-            assert_eq!(host.url(SocketAddr::from((Ipv4Addr::LOCALHOST, 7))), shown);
-        }
-    }
-
-    #[test]
-    fn the_port_of_a_url_from_the_command_line_wins_over_the_address_of_the_program() {
-        let host = Host::of("https://127.0.0.1:9443").unwrap();
-        let chosen = |set: &str, is_flag| host.choose(set.parse().ok(), is_flag).to_string();
-        assert_eq!(chosen("[::]:8443", true), "127.0.0.1:9443");
-        assert_eq!(chosen("[::]:9443", true), "[::]:9443", "the ports agree");
-        assert_eq!(chosen("[::]:8443", false), "[::]:8443", "a tunnel leads there");
-        assert_eq!(chosen("", false), "127.0.0.1:9443");
-    }
-
-    #[test]
-    fn a_url_that_no_api_server_can_ask_is_refused_with_its_reason() {
-        let cases = [
-            ("http://127.0.0.1:9443", "does not begin with https://"),
-            ("127.0.0.1:9443", "does not begin with https://"),
-            ("https://a.example/path", "paths are those of the webhooks"),
-            ("https://a.example?x=1", "paths are those of the webhooks"),
-            ("https:// a", "it is no URL"),
-        ];
-        for (url, why) in cases {
-            let text = Host::of(url).unwrap_err().to_string();
-            assert!(text.contains(why), "{url}: {text}");
-        }
     }
 }

@@ -18,11 +18,11 @@ const DEFINITION: &str = "parcels.example.dev";
 const ANNOTATION: &str = "windlass.dev/replaced-conversion";
 
 /// A process at a URL.
-struct Laptop {
+pub(super) struct Laptop {
     stop: CancellationToken,
-    status: Arc<ServerStatus>,
+    pub(super) status: Arc<ServerStatus>,
     task: JoinHandle<Result<(), Error>>,
-    _dial: mpsc::Sender<BoxIo>,
+    pub(super) dial: mpsc::Sender<BoxIo>,
 }
 
 impl Laptop {
@@ -30,7 +30,7 @@ impl Laptop {
         Self::start_with(world, Webhooks::new().converting::<v1::Parcel>(), url).await
     }
 
-    async fn start_with(world: &World, webhooks: Webhooks, url: &str) -> Self {
+    pub(super) async fn start_with(world: &World, webhooks: Webhooks, url: &str) -> Self {
         let (dial, accepted) = mpsc::channel(16);
         let server = WebhookServer::new(webhooks).listener(Pipes(Mutex::new(accepted)));
         let (stop, status) = (CancellationToken::new(), Arc::new(ServerStatus::default()));
@@ -42,16 +42,16 @@ impl Laptop {
             async move { server.run((&client, &names), stop, &status, || ()).await }
         });
         pass(3).await;
-        Self { stop, status, task, _dial: dial }
+        Self { stop, status, task, dial }
     }
 
     /// Ends without giving anything back.
-    async fn kill(self) {
+    pub(super) async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }
 
-    async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.stop.cancel();
         self.task.await.unwrap().unwrap();
     }
@@ -255,4 +255,66 @@ async fn each_process_at_a_url_has_configurations_of_its_own_and_removes_no_othe
     assert_eq!((configured("first").await, configured("second").await), (None, url("second")));
     second.stop().await;
     assert_eq!(configured("second").await, None);
+}
+
+/// Removes the annotation of a definition.
+async fn remove_annotation(world: &World) {
+    let mut stored = definition(world).await;
+    stored.metadata.annotations.as_mut().unwrap().remove(ANNOTATION);
+    world.client.all().replace(&stored).await.unwrap();
+    assert!(!has_annotation(&definition(world).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_annotation_of_a_replaced_conversion_that_somebody_removed_is_put_back() {
+    let world = World::start().await;
+    let before = conversion(&world).await;
+    let first = Laptop::start(&world, "https://first.example").await;
+    remove_annotation(&world).await;
+    pass(16).await;
+    assert!(has_annotation(&definition(&world).await), "it is put back");
+    let second = Laptop::start(&world, "https://second.example").await;
+    remove_annotation(&world).await;
+    pass(16).await;
+    second.stop().await;
+    pass(3).await;
+    assert!(url(&conversion(&world).await).unwrap().starts_with("https://first.example"));
+    first.kill().await;
+    Laptop::start(&world, "https://third.example").await.stop().await;
+    assert_eq!(conversion(&world).await, before, "the next process gives it back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversion_whose_annotation_was_removed_is_given_back_at_the_stop() {
+    let world = World::start().await;
+    let before = conversion(&world).await;
+    let laptop = Laptop::start(&world, "https://laptop.example").await;
+    remove_annotation(&world).await;
+    laptop.stop().await;
+    assert_eq!(conversion(&world).await, before);
+
+    // The conversion that stays of a process that was killed names nobody.
+    let killed = Laptop::start(&world, "https://laptop.example").await;
+    killed.kill().await;
+    remove_annotation(&world).await;
+    Laptop::start(&world, "https://laptop.example").await.stop().await;
+    assert_eq!(conversion(&world).await, before);
+    assert!(!has_annotation(&definition(&world).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn authorities_and_annotation_that_somebody_removed_at_once_are_put_back() {
+    let world = World::start().await;
+    let before = conversion(&world).await;
+    let laptop = Laptop::start(&world, "https://laptop.example").await;
+    let during = conversion(&world).await;
+    let mut stored = definition(&world).await;
+    stored.metadata.annotations = None;
+    let changed = stored.spec.conversion.as_mut().unwrap().webhook.as_mut().unwrap();
+    changed.client_config.as_mut().unwrap().ca_bundle = None;
+    world.client.all().replace(&stored).await.unwrap();
+    pass(16).await;
+    assert_eq!(conversion(&world).await, during);
+    laptop.stop().await;
+    assert_eq!(conversion(&world).await, before);
 }
