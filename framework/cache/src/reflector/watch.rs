@@ -297,8 +297,10 @@ impl<T: ReflectorSink> Reflector<T> {
                 NO_PROGRESS.as_secs()
             ));
         }
-        let quiet = stream.quiet(now).as_secs();
-        AttemptEnd::Failed(format!("the watch of {what} delivered no complete frame for {quiet} s"))
+        let silence = stream.silence(now).as_secs();
+        AttemptEnd::Failed(format!(
+            "the watch of {what} delivered no complete frame for {silence} s"
+        ))
     }
 
     /// Handles a frame.

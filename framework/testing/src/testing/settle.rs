@@ -94,7 +94,7 @@ struct EndlessReconcileGuard {
 impl EndlessReconcileGuard {
     /// Returns the objects that are reconciled without end, a sentence each.
     fn endless(&self) -> Vec<String> {
-        told(self.controllers.iter().map(|one| (one.name(), one.busy_report().endless)))
+        prefixed(self.controllers.iter().map(|one| (one.name(), one.busy_report().endless)))
     }
 }
 
@@ -116,9 +116,10 @@ impl Drop for EndlessReconcileGuard {
 /// Prefixes each sentence with the controller's name.
 ///
 /// Input: names of controllers, each with sentences.
-fn told<N: AsRef<str>>(said: impl Iterator<Item = (N, Vec<String>)>) -> Vec<String> {
-    let one = |name: &N, said: &str| format!("controller {:?}: {said}", name.as_ref());
-    said.flat_map(|(name, said)| said.iter().map(|said| one(&name, said)).collect::<Vec<_>>())
+fn prefixed<N: AsRef<str>>(sentences: impl Iterator<Item = (N, Vec<String>)>) -> Vec<String> {
+    let one = |name: &N, text: &str| format!("controller {:?}: {text}", name.as_ref());
+    sentences
+        .flat_map(|(name, texts)| texts.iter().map(|text| one(&name, text)).collect::<Vec<_>>())
         .collect()
 }
 
@@ -313,7 +314,7 @@ impl RunningOperator {
 
     /// Returns the reasons why controllers do not come to rest, a sentence each.
     fn busy_report(&self) -> Vec<String> {
-        told(
+        prefixed(
             self.running
                 .busy_report()
                 .into_iter()

@@ -74,7 +74,7 @@ impl fmt::Debug for Undecodable {
 
 impl std::error::Error for Undecodable {}
 
-/// Replaces times that are too late to be held, because they are not the fault.
+/// Replaces times beyond the representable range; they are not the cause.
 fn bring_near(value: &mut Value) {
     match value {
         Value::String(text) => times::near(text).into_iter().for_each(|near| *text = near),
