@@ -78,11 +78,11 @@ pub(super) fn decoded(
     warnings.clear();
     let patched = patched(call, form, held, &body.value)?;
     let named = SentVersion::of(&patched)?;
-    let told = if form == PatchType::Json { stray(body) } else { duplicated(body) };
+    let faults = if form == PatchType::Json { stray(body) } else { duplicated(body) };
     let decoded = match call.options.validation {
-        FieldValidation::Strict if !told.is_empty() => Err(BodyFault::Strict(told.join(", "))),
+        FieldValidation::Strict if !faults.is_empty() => Err(BodyFault::Strict(faults.join(", "))),
         FieldValidation::Warn => {
-            warnings.extend(told);
+            warnings.extend(faults);
             decode::object(call, patched.clone().into(), BodyOrigin::Patched, warnings)
         }
         _ => decode::object(call, patched.clone().into(), BodyOrigin::Patched, warnings),

@@ -157,7 +157,7 @@ impl<T: ReflectorSink> Reflector<T> {
             }
         }
         let has_advanced = stream.progress > before;
-        self.status.heard(now, has_advanced);
+        self.status.note_received(now, has_advanced);
         self.count_items();
         // A single mark per read, not per event.
         if has_advanced && let Some(version) = self.machine.resume() {

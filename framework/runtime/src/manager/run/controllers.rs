@@ -46,7 +46,7 @@ impl Operator {
             let controller = controller.clone();
             running.spawn(async move { (controller.name().to_owned(), controller.run(run).await) });
         }
-        let (lost, asked) = ends.unwrap_or_default();
+        let (lost, requested) = ends.unwrap_or_default();
         let mut early_was_clean = true;
         let (limit, more) = tokio::select! {
             biased;
@@ -55,7 +55,7 @@ impl Operator {
             () = stop.cancelled() => (self.drain, EVENT_FLUSH_MARGIN),
             // Nothing can be written any more, so there is no time for Events.
             () = lost.cancelled() => (LOST, Duration::ZERO),
-            () = asked.cancelled() => (self.drain, EVENT_FLUSH_MARGIN),
+            () = requested.cancelled() => (self.drain, EVENT_FLUSH_MARGIN),
             Some(early) = running.join_next() => {
                 early_was_clean = matches!(early, Ok((_, true)));
                 self.first_error.set(match early {

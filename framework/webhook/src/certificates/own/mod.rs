@@ -4,8 +4,8 @@
 //! key and validity; `issue` makes certificates; `verifier` judges certificates that others wrote;
 //! `temporary` has those of an operator outside of a cluster.
 
-// DESIGN.md, 203: The operator's own certificates are steps of one Secret, taken by whoever is
-// first
+// DESIGN.md, 203: Certificates of the operator's own are steps of one Secret, and the first writer
+// takes each
 // DESIGN.md, 308: Authorities of the own certificates are compared with those that API servers
 // trust
 
