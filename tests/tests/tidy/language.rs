@@ -122,6 +122,22 @@ fn summary_lines_name_the_object_of_their_verb() {
 }
 
 #[test]
+fn a_verb_and_a_question_word_hide_the_object_of_a_summary() {
+    let text = "
+        /// Returns why it ends.
+        fn a() {}
+        /// Returns the reason why it ends.
+        fn b() {}
+        /// Notes `why`, which is code.
+        fn c() {}
+    ";
+    let file = Source::new(Path::new("framework/src/a.rs"), text);
+    let comments = prose(&file);
+    let hidden = summaries(&comments).into_iter().filter(|summary| hides_its_object(summary));
+    assert_eq!(hidden.map(|summary| summary.line).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
 fn summary_lines_begin_with_their_subject() {
     let mut faults = Vec::new();
     for folder in FOLDERS {
