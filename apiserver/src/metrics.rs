@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// Upper bounds of the classes of durations, in milliseconds.
-const CLASSES: [u64; 23] = [
+/// Upper bounds of the buckets of durations, in milliseconds.
+const BUCKETS: [u64; 23] = [
     5, 25, 50, 100, 200, 400, 600, 800, 1000, 1250, 1500, 2000, 3000, 4000, 5000, 6000, 8000,
     10_000, 15_000, 20_000, 30_000, 45_000, 60_000,
 ];
 /// Most series of a metric; further requests are not counted.
 const SERIES: usize = 4096;
 
-/// Request in the form of its series' labels.
+/// Labels of a request's series.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Labels {
     /// Verb in capital letters.
@@ -54,11 +54,11 @@ impl Labels {
     }
 }
 
-/// Durations of requests by class.
+/// Durations of requests by bucket.
 #[derive(Clone, Debug, Default)]
 struct Durations {
-    /// Number by class; the last class is above all bounds.
-    classes: [u64; CLASSES.len() + 1],
+    /// Number of requests in each bucket; the last bucket is above all bounds.
+    buckets: [u64; BUCKETS.len() + 1],
     sum: Duration,
 }
 
@@ -84,12 +84,12 @@ impl Drop for RunningRequest<'_> {
 
 /// A running watch; ends when the value is dropped.
 #[derive(Debug)]
-pub(crate) struct Watching {
+pub(crate) struct RunningWatch {
     metrics: Arc<Metrics>,
     labels: Labels,
 }
 
-impl Drop for Watching {
+impl Drop for RunningWatch {
     fn drop(&mut self) {
         if let Some(count) = self.metrics.watches.lock().get_mut(&self.labels) {
             *count = count.saturating_sub(1);
@@ -98,20 +98,20 @@ impl Drop for Watching {
 }
 
 impl Metrics {
-    /// Notes that a request begins that is no watch.
+    /// Counts a request other than a watch as running.
     pub(crate) fn begin(&self, labels: &Labels) -> RunningRequest<'_> {
         let counter = if labels.is_read() { &self.reading } else { &self.writing };
         counter.fetch_add(1, Ordering::Relaxed);
         RunningRequest(counter)
     }
 
-    /// Notes that a watch begins.
-    pub(crate) fn watch(self: &Arc<Self>, labels: Labels) -> Watching {
+    /// Counts a watch as running.
+    pub(crate) fn watch(self: &Arc<Self>, labels: Labels) -> RunningWatch {
         let mut watches = self.watches.lock();
         if watches.len() < SERIES || watches.contains_key(&labels) {
             *watches.entry(labels.clone()).or_default() += 1;
         }
-        Watching { metrics: self.clone(), labels }
+        RunningWatch { metrics: self.clone(), labels }
     }
 
     /// Counts an answered request.
@@ -127,11 +127,11 @@ impl Metrics {
         if labels.verb == "WATCH" {
             return;
         }
-        // Not more series than totals.
+        // Bounded by `totals`, which was checked above.
         let mut durations = self.durations.lock();
         let held = durations.entry(labels).or_default();
-        let class = CLASSES.partition_point(|bound| Duration::from_millis(*bound) < duration);
-        if let Some(count) = held.classes.get_mut(class) {
+        let bucket = BUCKETS.partition_point(|bound| Duration::from_millis(*bound) < duration);
+        if let Some(count) = held.buckets.get_mut(bucket) {
             *count += 1;
         }
         held.sum += duration;
@@ -182,9 +182,9 @@ impl Durations {
     fn write(&self, out: &mut String, labels: &str) {
         const NAME: &str = "apiserver_request_duration_seconds";
         let mut count = 0;
-        for (index, held) in self.classes.iter().enumerate() {
+        for (index, held) in self.buckets.iter().enumerate() {
             count += held;
-            let bound = CLASSES.get(index).map(|bound| (*bound as f64 / 1000.0).to_string());
+            let bound = BUCKETS.get(index).map(|bound| (*bound as f64 / 1000.0).to_string());
             let bound = bound.as_deref().unwrap_or("+Inf");
             let labels = format!("{labels},le=\"{bound}\"");
             line(out, &format!("{NAME}_bucket"), &labels, count);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_counted_by_code_and_their_durations_by_class() {
+    fn requests_are_counted_by_code_and_their_durations_by_bucket() {
         let metrics = Metrics::default();
         for (code, time) in [(200, 5), (200, 30), (404, 70_000)] {
             metrics.count(labels("GET"), code, Duration::from_millis(time));

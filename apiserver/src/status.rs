@@ -195,8 +195,8 @@ impl ApiError {
         Self::of(409, "AlreadyExists", message).detailed(about.details())
     }
 
-    /// Adds to a taken name that none could be generated, as for an object that has a name beside a
-    /// prefix of names.
+    /// Adds that no unique name could be generated; for objects with both `name` and
+    /// `generateName`.
     pub(crate) fn not_generated(mut self) -> Self {
         self.0
             .message

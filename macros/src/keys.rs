@@ -104,7 +104,7 @@ pub(crate) fn each_item(
     mut other: impl FnMut(ParseStream<'_>, &mut Errors) -> Option<syn::Result<()>>,
     mut read: impl FnMut(&SpannedKey, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
 ) -> Vec<String> {
-    let (mut tried, mut told) = (Vec::new(), Vec::new());
+    let (mut tried, mut given) = (Vec::new(), Vec::new());
     while !input.is_empty() {
         let outcome = match other(input, errors) {
             // The fault may stand for any of the keys.
@@ -113,7 +113,7 @@ pub(crate) fn each_item(
                 Err(fault)
             }
             Some(outcome) => outcome,
-            None if told_again(input, known, &mut told) => {
+            None if repeats_advice(input, known, &mut given) => {
                 skip_to_comma(input);
                 Ok(())
             }
@@ -153,16 +153,21 @@ fn is_key(input: ParseStream<'_>, known: KeyNames<'_>) -> bool {
     next.is_ok_and(|ident| known.keys.contains(&ident.unraw().to_string().as_str()))
 }
 
-/// Whether a word of another tool comes next whose advice was given: two words may have one advice.
-fn told_again<'a>(input: ParseStream<'_>, known: KeyNames<'a>, told: &mut Vec<&'a str>) -> bool {
+/// Whether a word of another tool comes next whose advice is among those `given`: two words may
+/// have one advice.
+fn repeats_advice<'a>(
+    input: ParseStream<'_>,
+    known: KeyNames<'a>,
+    given: &mut Vec<&'a str>,
+) -> bool {
     let Ok(next) = input.fork().call(Ident::parse_any) else { return false };
     let name = next.unraw().to_string();
     let hint = known.hints.iter().find(|(word, _)| *word == name);
     let Some((_, advice)) = hint.filter(|_| !known.keys.contains(&name.as_str())) else {
         return false;
     };
-    let is_again = told.contains(advice);
-    told.push(advice);
+    let is_again = given.contains(advice);
+    given.push(advice);
     is_again
 }
 

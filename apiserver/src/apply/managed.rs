@@ -60,7 +60,7 @@ pub(crate) struct OwnedFields {
     pub(crate) api_version: String,
 }
 
-/// All entries.
+/// All entries of `managedFields`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Managed {
     /// The fields of each owner.
@@ -263,7 +263,7 @@ pub(crate) fn are_equal_but_times(old: &Value, new: &Value) -> bool {
     }
 }
 
-/// Whether two managers have the same fields, whenever they wrote.
+/// Whether two entries are equal but for their times.
 fn is_same_entry(old: &Value, new: &Value) -> bool {
     let (Value::Object(old), Value::Object(new)) = (old, new) else { return old == new };
     let timeless =

@@ -29,7 +29,7 @@ pub(crate) struct Scaled {
     replicas: PathSet,
     /// Whether that field had no owner before.
     untracked: bool,
-    /// Whether the object has no replicas: a Scale shows no zero, so that nobody can own it.
+    /// Whether the object has no replicas: a Scale shows no zero, so no manager can own it.
     is_zero: bool,
 }
 

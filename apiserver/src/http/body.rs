@@ -18,7 +18,7 @@ use super::socket::SocketSession;
 use crate::core::ServerCore;
 use crate::faults::garble;
 use crate::kinds::Kind;
-use crate::metrics::Watching;
+use crate::metrics::RunningWatch;
 use crate::verbs::watch::{WatchEvent, Watcher};
 
 /// The body of an answer.
@@ -82,7 +82,7 @@ pub(crate) struct Feed {
     /// Whether an event has been written; only the first table carries the column headings.
     pub(crate) begun: bool,
     /// Counts the watch while it runs.
-    pub(crate) _watching: Watching,
+    pub(crate) _watching: RunningWatch,
 }
 
 /// The future of the next frame, which owns the feed and returns it.

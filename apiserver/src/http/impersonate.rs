@@ -258,7 +258,7 @@ fn right(mode: ImpersonationMode, group: &str, resource: &str, name: &str) -> At
     }
 }
 
-/// Returns why an extra attribute cannot be taken on in the newer modes.
+/// Returns the reason why an extra attribute cannot be taken on in the newer modes.
 fn odd(key: &str, values: &[String]) -> Option<String> {
     if key.is_empty() {
         return Some("impersonating the empty string key in extra is not allowed".to_owned());

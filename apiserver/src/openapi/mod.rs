@@ -331,12 +331,12 @@ impl OperationNames<'_> {
         let content = json!({"schema": reference(&answer)});
         let ok = json!({"description": "OK", "content": {"application/json": content, "application/yaml": content}});
         let mut responses = json!({"200": ok, "401": {"description": "Unauthorized"}});
-        let told = |text: &str| json!({"description": text, "content": ok["content"]});
+        let described = |text: &str| json!({"description": text, "content": ok["content"]});
         if matches!(verb, "create" | "update") || verb == "patch" && !self.one.custom {
-            responses["201"] = told("Created");
+            responses["201"] = described("Created");
         }
         if matches!(verb, "create" | "delete") {
-            responses["202"] = told("Accepted");
+            responses["202"] = described("Accepted");
         }
         let mut out = json!({
             "tags": [self.tag()],

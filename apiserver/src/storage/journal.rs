@@ -118,7 +118,7 @@ impl Journal {
         self.arrived.notify_one();
     }
 
-    /// Notes why the file takes no further writes. No write is answered any more.
+    /// Records the reason why the file takes no further writes. No write is answered any more.
     pub(crate) fn fail(&self, why: String) {
         self.state.lock().failure = Some(why);
         self.progress.notify();

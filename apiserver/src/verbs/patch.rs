@@ -6,7 +6,7 @@ use super::decode::{self, Body, BodyFault, BodyOrigin};
 use super::options::FieldValidation;
 use super::update::{self, NextState, SentVersion};
 use super::{ObjectResponse, VerbCall, admit, fields};
-use crate::apply::{ApplyError, ApplyRequest, Conflict};
+use crate::apply::{ApplyError, ApplyRequest};
 use crate::core::ServerCore;
 use crate::go::{self, type_name};
 use crate::kinds::meta;
@@ -78,11 +78,11 @@ pub(super) fn decoded(
     warnings.clear();
     let patched = patched(call, form, held, &body.value)?;
     let named = SentVersion::of(&patched)?;
-    let told = if form == PatchType::Json { stray(body) } else { duplicated(body) };
+    let faults = if form == PatchType::Json { stray(body) } else { duplicated(body) };
     let decoded = match call.options.validation {
-        FieldValidation::Strict if !told.is_empty() => Err(BodyFault::Strict(told.join(", "))),
+        FieldValidation::Strict if !faults.is_empty() => Err(BodyFault::Strict(faults.join(", "))),
         FieldValidation::Warn => {
-            warnings.extend(told);
+            warnings.extend(faults);
             decode::object(call, patched.clone().into(), BodyOrigin::Patched, warnings)
         }
         _ => decode::object(call, patched.clone().into(), BodyOrigin::Patched, warnings),
@@ -331,10 +331,10 @@ fn check_held(
 }
 
 pub(super) fn refused_apply(error: ApplyError) -> ApiError {
+    let message = error.message();
     match error {
-        ApplyError::Invalid { code, reason, message } => ApiError::custom(code, reason, message),
+        ApplyError::Invalid { code, reason, .. } => ApiError::custom(code, reason, message),
         ApplyError::Conflicts(conflicts) => {
-            let message = summary(&conflicts);
             let causes = conflicts.into_iter();
             let causes =
                 causes.map(|one| cause("FieldManagerConflict", &one.field, one.message)).collect();
@@ -343,45 +343,9 @@ pub(super) fn refused_apply(error: ApplyError) -> ApiError {
     }
 }
 
-/// Returns the message of conflicts: a line for a single conflict, else a block per manager.
-fn summary(conflicts: &[Conflict]) -> String {
-    if let [one] = conflicts {
-        return format!("Apply failed with 1 conflict: {}: {}", one.message, one.field);
-    }
-    let mut managers: Vec<&str> = conflicts.iter().map(|one| one.message.as_str()).collect();
-    managers.sort_unstable();
-    managers.dedup();
-    let blocks: Vec<String> = managers
-        .iter()
-        .map(|manager| {
-            let held = conflicts.iter().filter(|one| one.message == *manager);
-            let paths: Vec<String> = held.map(|one| format!("- {}", one.field)).collect();
-            let who = manager.strip_prefix("conflict ").unwrap_or(manager);
-            format!("conflicts {who}:\n{}", paths.join("\n"))
-        })
-        .collect();
-    format!("Apply failed with {} conflicts: {}", conflicts.len(), blocks.join("\n"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn conflicts_are_told_by_manager() {
-        let one = |manager: &str, field: &str| Conflict {
-            message: format!("conflict with {manager:?}"),
-            field: field.to_owned(),
-        };
-        assert_eq!(
-            summary(&[one("m1", ".data.k")]),
-            "Apply failed with 1 conflict: conflict with \"m1\": .data.k"
-        );
-        assert_eq!(
-            summary(&[one("m2", ".a"), one("m1", ".b"), one("m1", ".c")]),
-            "Apply failed with 3 conflicts: conflicts with \"m1\":\n- .b\n- .c\nconflicts with \"m2\":\n- .a"
-        );
-    }
 
     #[test]
     fn apply_needs_a_manager_and_only_apply_may_force() {

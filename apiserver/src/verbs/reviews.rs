@@ -39,7 +39,8 @@ pub(crate) fn review(
             access(core, &call.user, &object["spec"])
         }
         "SubjectAccessReview" => {
-            let more = nobody(&object["spec"]).into_iter().chain(selectors(&object["spec"]));
+            let more =
+                missing_subject(&object["spec"]).into_iter().chain(selectors(&object["spec"]));
             check(&object["spec"], more.chain(named(call, &object, false)).collect())?;
             access(core, &subject(&object["spec"]), &object["spec"])
         }
@@ -114,7 +115,7 @@ fn subject(spec: &Value) -> User {
 }
 
 /// Returns the fault of a review that names neither a user nor a group.
-fn nobody(spec: &Value) -> Vec<Cause> {
+fn missing_subject(spec: &Value) -> Vec<Cause> {
     let user = subject(spec);
     let named = !user.name.is_empty() || !user.groups.is_empty();
     let why = "at least one of user or group must be specified";
@@ -150,7 +151,7 @@ fn check(spec: &Value, more: Vec<Cause>) -> Result<(), ApiError> {
 /// Reviews access within a namespace, which must be that of the URL.
 fn local(core: &ServerCore, call: &VerbCall, object: &Value) -> Result<Value, ApiError> {
     let spec = &object["spec"];
-    let mut more = nobody(spec);
+    let mut more = missing_subject(spec);
     more.extend(selectors(spec));
     more.extend(named(call, object, true));
     let namespace = text(&spec["resourceAttributes"], "namespace");

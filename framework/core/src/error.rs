@@ -112,7 +112,7 @@ pub enum ErrorKind {
     Timeout,
     /// A write may or may not have been executed: read before trying again.
     ///
-    /// [`Error::doubt`] has the request.
+    /// [`Error::uncertain_write`] has the request.
     Ambiguous,
     /// No connection: name lookup, TCP or TLS failed before anything was sent.
     ///
@@ -214,7 +214,7 @@ struct Inner {
     /// From the header `Retry-After`, or from the Status.
     retry_after: Option<Duration>,
     /// Boxed once more: few errors have this part, which is large.
-    doubt: Option<Box<UncertainWrite>>,
+    uncertain_write: Option<Box<UncertainWrite>>,
     /// The grant whose absence the API server reported, in the spelling of `can(…)` of a
     /// controller.
     grant: Option<Box<str>>,
@@ -236,7 +236,7 @@ impl Error {
                 message: message.into(),
                 status: None,
                 retry_after: None,
-                doubt: None,
+                uncertain_write: None,
                 grant: None,
                 is_for_want_of_right: false,
                 source: None,
@@ -310,7 +310,7 @@ impl Error {
     #[must_use]
     #[doc(hidden)]
     pub fn with_uncertain_write(mut self, write: UncertainWrite) -> Self {
-        self.inner.doubt = Some(Box::new(write));
+        self.inner.uncertain_write = Some(Box::new(write));
         self
     }
 
@@ -380,8 +380,8 @@ impl Error {
     /// read the object there to find out whether the write was executed.
     ///
     /// `None` for every other kind.
-    pub fn doubt(&self) -> Option<&UncertainWrite> {
-        self.inner.doubt.as_deref()
+    pub fn uncertain_write(&self) -> Option<&UncertainWrite> {
+        self.inner.uncertain_write.as_deref()
     }
 
     /// Returns the time that the API server asked to wait.

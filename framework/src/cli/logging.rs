@@ -166,7 +166,7 @@ mod tests {
             let error: Box<dyn std::error::Error> = FOREIGN.into();
             let span = tracing::info_span!("reconcile", key = %FOREIGN, quoted = FOREIGN);
             let _entered = span.enter();
-            tracing::info!(%error, source = &*error, value = FOREIGN, debug = ?FOREIGN, "it says {FOREIGN}");
+            tracing::info!(%error, source = &*error, value = FOREIGN, debug = ?FOREIGN, "the peer says {FOREIGN}");
         });
         let bytes = sink.0.lock().clone();
         String::from_utf8(bytes).unwrap()
@@ -181,7 +181,7 @@ mod tests {
             assert!(!line.contains(char::is_control), "{style:?}: {line:?}");
             assert!(!line.contains('\u{202e}'), "{style:?}: {line:?}");
             let escaped = r"x\u{1b}]0;owned\u{7}\n2026 ERROR forged\r\u{9b}2J\u{202e}";
-            assert!(line.contains(&format!("it says {escaped}")), "{style:?}: {line}");
+            assert!(line.contains(&format!("the peer says {escaped}")), "{style:?}: {line}");
             assert!(line.contains(&format!("error={escaped}")), "{style:?}: {line}");
             assert!(line.contains(&format!("key={escaped}")), "{style:?}: {line}");
         }
@@ -200,7 +200,7 @@ mod tests {
         let text = logged(Style::Json);
         assert_eq!(text.lines().count(), 1, "{text}");
         let line: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(line["message"], format!("it says {FOREIGN}"));
+        assert_eq!(line["message"], format!("the peer says {FOREIGN}"));
         assert_eq!(line["error"], FOREIGN);
         assert_eq!(line["span"]["key"], FOREIGN);
     }

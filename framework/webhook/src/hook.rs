@@ -23,7 +23,8 @@ pub(crate) type HookFuture<'a> =
 /// A handler of any kind.
 pub(crate) trait Hook: Send + Sync {
     /// Handles a question. A type that became stricter blocks what would change the objects that it
-    /// refuses, but for a repair; it blocks neither their deletion nor changes of their metadata.
+    /// refuses, but for a repair; it blocks neither their deletion nor changes of metadata and
+    /// status alone.
     fn handle<'a>(&'a self, question: &'a Question<'a>) -> HookFuture<'a>;
 }
 

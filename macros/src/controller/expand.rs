@@ -16,12 +16,13 @@ use crate::path;
 /// Verbs that a controller has on every kind with a cache.
 pub(super) const READ: [&str; 3] = ["get", "list", "watch"];
 
-/// Returns the generated code. With faults the builder is empty and everything is granted, so that
-/// the compiler does not report missing grants beside the faults.
+/// Returns the generated code. With faults the builder panics (it never runs, because the faults
+/// are compile errors) and everything is granted, so that the compiler does not report missing
+/// grants beside the faults.
 pub(super) fn all(input: &DeriveInput, attrs: &ControllerAttrs, faulty: bool) -> TokenStream {
     let krate = &attrs.krate();
     if faulty {
-        let output = empty_wiring(input, krate);
+        let output = panicking_builder(input, krate);
         return [output, all_grants(input, krate)].into_iter().collect();
     }
     let mut output = controller_impl(input, attrs, krate);
@@ -400,7 +401,7 @@ fn on_change(change: &ChangeAttr, attrs: &ControllerAttrs, krate: &TokenStream) 
         None => handler.to_token_stream(),
     };
     // A future that is not `Send` is reported at the whole name of the function that takes it.
-    let run = respanned(quote!(#krate::__private::run_handler), place);
+    let run = with_span(&quote!(#krate::__private::run_handler), place);
     let shown = condition.as_ref().zip(attrs.conditions.as_ref()).map(|(variant, declared)| {
         // An unknown variant is reported at its name.
         let (set, place) = (condition_set(declared, krate), at(variant.span()));
@@ -422,15 +423,6 @@ fn on_change(change: &ChangeAttr, attrs: &ControllerAttrs, krate: &TokenStream) 
         );
         #shown
     }
-}
-
-/// Returns the tokens of a path at `place`.
-fn respanned(path: TokenStream, place: Span) -> TokenStream {
-    let tokens = path.into_iter().map(|mut token| {
-        token.set_span(place);
-        token
-    });
-    tokens.collect()
 }
 
 /// Generates the statements that add the rules of a grant.
@@ -471,7 +463,7 @@ fn grant_statements(grant: &Grant, krate: &TokenStream) -> TokenStream {
 }
 
 /// Generates the impl of `Controller` for a derive with faults.
-fn empty_wiring(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
+fn panicking_builder(input: &DeriveInput, krate: &TokenStream) -> TokenStream {
     let (generics, ty, bounds) = parts(input);
     quote! {
         #[automatically_derived]

@@ -46,7 +46,7 @@ pub(super) fn convertible(
 }
 
 /// Returns the impl after a mistake, by which fields of the type report no missing conversion: the
-/// mistake is the reason, and was told.
+/// mistake is the reason, and has been reported.
 pub(super) fn unreported(ident: &Ident) -> TokenStream {
     quote! {
         #[automatically_derived]

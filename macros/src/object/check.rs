@@ -8,7 +8,7 @@ use super::syntax::{
 };
 use crate::errors::Errors;
 
-/// Reports what is set twice: a field, of which the first value would be lost, or a key.
+/// Reports keys, and fields, that are set twice: the first value would be lost.
 pub(super) fn check(literal: &ObjectLiteral, errors: &mut Errors) {
     entries(&literal.object.entries, is_map(&literal.object.entries), errors);
 }

@@ -372,7 +372,8 @@ fn is_list(input: ParseStream<'_>) -> bool {
     }
 }
 
-/// Tells literals that have no type of their own from other expressions.
+/// Returns the value of an expression: a literal without a type of its own, or any other
+/// expression.
 fn expression(expr: Expr) -> LiteralValue {
     let is_integer = |expr: &Expr| match expr {
         Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.suffix().is_empty(),

@@ -252,14 +252,14 @@ const OF_THE_HUB: &[&str] = &[
 
 /// Refuses keys of the hub on another version.
 fn of_the_hub(tried: &[String], hub: &syn::Path, errors: &mut Errors) {
-    let mut told = Vec::new();
+    let mut misplaced = Vec::new();
     for key in OF_THE_HUB.iter().filter(|key| tried.iter().any(|tried| tried == *key)) {
-        told.push(format!("`{key}`"));
+        misplaced.push(format!("`{key}`"));
     }
     // A fault of the parser counts as all keys.
-    if !told.is_empty() && told.len() < OF_THE_HUB.len() {
+    if !misplaced.is_empty() && misplaced.len() < OF_THE_HUB.len() {
         let message =
-            format!("a version takes {} from its hub: write it there", told.join(" and "));
+            format!("a version takes {} from its hub: write it there", misplaced.join(" and "));
         errors.at(syn::spanned::Spanned::span(hub), message);
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn named(
 fn one_named(field: &SchemaField, whole: Option<&Ident>, generics: &Generics) -> TokenStream {
     let place = at(field.ty.span());
     if field.serde.flatten.is_some() {
-        let flat = asked(&field.ty, short, "flat");
+        let flat = requested(&field.ty, short, "flat");
         return quote_spanned!(place=> .flat(#flat));
     }
     let shape = shape(field);
@@ -133,12 +133,12 @@ fn kept(name: &str, ty: &Type) -> TokenStream {
 
 /// The expression of a type's shape.
 pub(super) fn shape_of(ty: &Type) -> TokenStream {
-    asked(ty, short, "shape")
+    requested(ty, short, "shape")
 }
 
 /// The call of a method that every type with a schema has. An error names the innermost type that
 /// can be seen, and underlines that type.
-fn asked(ty: &Type, path: fn(Span) -> TokenStream, method: &str) -> TokenStream {
+fn requested(ty: &Type, path: fn(Span) -> TokenStream, method: &str) -> TokenStream {
     let leaf = innermost(ty);
     let place = at(leaf.span());
     let (path, method) = (path(place), Ident::new(method, place));
@@ -151,13 +151,13 @@ fn asked(ty: &Type, path: fn(Span) -> TokenStream, method: &str) -> TokenStream 
     quote_spanned!(place=> (&&&&&#path::Of::<#ty #named>::NEW).#method())
 }
 
-/// As [`asked`], of a field of a kind, which serde writes: of a type that serde does not write the
-/// compiler says no more than that.
-pub(crate) fn asked_of_root(ty: &Type, path: fn(Span) -> TokenStream) -> TokenStream {
+/// As [`requested`], of a field of a kind, which serde writes: of a type that serde does not write
+/// the compiler says no more than that.
+pub(crate) fn requested_of_root(ty: &Type, path: fn(Span) -> TokenStream) -> TokenStream {
     let leaf = innermost(ty);
     let place = at(leaf.span());
     if is_scalar(leaf) || argument(leaf).is_some() {
-        return asked(ty, path, "shape");
+        return requested(ty, path, "shape");
     }
     let path = path(place);
     quote_spanned!(place=> (&&&&&#path::Of::<#ty, #path::RootLeaf<#leaf>>::NEW).shape())

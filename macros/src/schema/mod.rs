@@ -22,7 +22,7 @@ mod tests;
 mod values;
 
 pub(crate) use class::is_scalar;
-pub(crate) use fields::asked_of_root;
+pub(crate) use fields::requested_of_root;
 pub(crate) use hints::meant;
 pub(crate) use serde::{Default as FieldDefault, Rename};
 

@@ -63,7 +63,7 @@ async fn lost<T: std::fmt::Debug>(
     let error = write.await.unwrap_err();
     fate.store(false, Ordering::Relaxed);
     assert!(error.is_ambiguous(), "{error:?}");
-    let doubt = error.doubt().unwrap();
+    let doubt = error.uncertain_write().unwrap();
     assert!(doubt.path.ends_with("/configmaps") || doubt.path.ends_with("/configmaps/home"));
     assert_eq!(doubt.host, api.client().host());
     let stored = api.get_opt("home").await.unwrap()?;

@@ -25,6 +25,9 @@ const OPENERS: [&str; 14] = [
     "why",
     "when",
 ];
+/// Verbs that hide the subject as well, if one of [`OPENERS`] follows: "Returns why" is "Returns
+/// the reason". No summary line begins so.
+const VERBS: [&str; 5] = ["notes", "reports", "returns", "says", "tells"];
 /// Largest share of such summary lines, in per cent.
 const MOST_OPENERS: usize = 1;
 
@@ -94,6 +97,44 @@ fn hides_its_subject(summary: &Comment) -> bool {
     let first = summary.text.split_whitespace().next().unwrap_or_default();
     let word = first.trim_matches(|c: char| !c.is_alphanumeric() && c != '`').to_lowercase();
     OPENERS.contains(&word.as_str())
+}
+
+/// Whether a summary line begins with a verb and a word that hides the verb's object.
+fn hides_its_object(summary: &Comment) -> bool {
+    let mut words = summary.text.split_whitespace().map(str::to_lowercase);
+    let has_verb = words.next().is_some_and(|word| VERBS.contains(&word.as_str()));
+    has_verb && words.next().is_some_and(|word| OPENERS.contains(&word.as_str()))
+}
+
+#[test]
+fn summary_lines_name_the_object_of_their_verb() {
+    let mut faults = Vec::new();
+    for file in FOLDERS.into_iter().flat_map(all_sources) {
+        let comments = prose(file);
+        let hidden = summaries(&comments).into_iter().filter(|summary| hides_its_object(summary));
+        faults.extend(hidden.map(|summary| format!("{}:{}", file.at(summary.line), summary.text)));
+    }
+    assert!(
+        faults.is_empty(),
+        "write \"Returns the reason\", not \"Returns why\": after {VERBS:?} none of {OPENERS:?}:\n{}",
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn a_verb_and_a_question_word_hide_the_object_of_a_summary() {
+    let text = "
+        /// Returns why it ends.
+        fn a() {}
+        /// Returns the reason why it ends.
+        fn b() {}
+        /// Notes `why`, which is code.
+        fn c() {}
+    ";
+    let file = Source::new(Path::new("framework/src/a.rs"), text);
+    let comments = prose(&file);
+    let hidden = summaries(&comments).into_iter().filter(|summary| hides_its_object(summary));
+    assert_eq!(hidden.map(|summary| summary.line).collect::<Vec<_>>(), [2]);
 }
 
 #[test]

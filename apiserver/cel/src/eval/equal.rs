@@ -13,7 +13,7 @@ use super::work::WorkBudget;
 use crate::schema::node_count;
 use crate::types::shape::{ListKind, ListShape, Shape};
 
-/// The place within the values that are compared.
+/// Depth of the comparison, and its work budget.
 #[derive(Clone, Copy)]
 struct ComparisonDepth<'w> {
     depth: usize,
@@ -42,7 +42,7 @@ pub(crate) fn is_equal<'a>(
 
 /// Whether two values are equal. Values of different types are not, but numbers compare by value;
 /// an object or array of the data compared with another type is an error. Each value that is
-/// compared takes a step.
+/// compared takes a step; long strings and bytes take more, by their length.
 ///
 /// # Errors
 ///
@@ -74,7 +74,10 @@ fn equals_at<'a>(
             level.work.scan(a.len().min(b.len()))?;
             a == b
         }
-        (Value::Bytes(a), Value::Bytes(b)) => a == b,
+        (Value::Bytes(a), Value::Bytes(b)) => {
+            level.work.scan(a.len().min(b.len()))?;
+            a == b
+        }
         (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
         (Value::Duration(a), Value::Duration(b)) => a == b,
         (Value::Type(a), Value::Type(b)) => a == b,
@@ -291,4 +294,23 @@ fn unknown_fields_equal(
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // DESIGN.md, 123: Work that the cost of CEL does not pay for has a bound of its own
+    #[test]
+    fn equal_bytes_take_the_steps_of_equal_strings() {
+        let length = 1 << 20;
+        let used = |value: Value<'static>| {
+            let work = WorkBudget::new(u64::MAX);
+            assert_eq!(equals(&value, &value.clone(), &work), Ok(true));
+            u64::MAX - work.left()
+        };
+        let steps = used(Value::text("x".repeat(length)));
+        assert!(steps >= 8192, "{steps}");
+        assert_eq!(used(Value::Bytes(vec![b'x'; length].into())), steps);
+    }
 }

@@ -1,4 +1,4 @@
-//! Work that the cost of the server does not pay for, with a bound.
+//! Bound on evaluation work that kube-apiserver's CEL cost does not account for.
 
 // DESIGN.md, 123: Work that the cost of CEL does not pay for has a bound of its own
 // DESIGN.md, 124: A call without declared types takes steps, whatever its cost

@@ -8,8 +8,8 @@ use crate::clock;
 use crate::kinds::meta;
 use crate::status::ApiError;
 
-/// Most Pods that a look at an owner makes or deletes, as upstream's controllers; the events of
-/// these lead to the next look, and others have their turn in between. Less in tests, which exceed
+/// Most Pods that one pass over an owner makes or deletes, as upstream's controllers; the events of
+/// these lead to the next pass, and other owners come in between. Less in tests, which exceed
 /// this number.
 pub(super) const BURST: usize = if cfg!(test) { 20 } else { 500 };
 

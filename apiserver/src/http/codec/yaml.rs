@@ -183,14 +183,14 @@ mod tests {
 
     #[test]
     fn repeated_keys_are_told_with_their_lines() {
-        let told = |text: &str| parse(text.as_bytes()).unwrap().repeated;
-        assert_eq!(told("a: 1\nb: {c: 1}\n"), [""; 0]);
+        let repeated = |text: &str| parse(text.as_bytes()).unwrap().repeated;
+        assert_eq!(repeated("a: 1\nb: {c: 1}\n"), [""; 0]);
         assert_eq!(
-            told("a: 1\na: {b: 1, b: 2}\n"),
+            repeated("a: 1\na: {b: 1, b: 2}\n"),
             ["line 2: key \"b\" already set in map", "line 2: key \"a\" already set in map",]
         );
         // JSON is reported like YAML.
-        assert_eq!(told("{\"a\": 1,\n\"a\": 2}"), ["line 2: key \"a\" already set in map"]);
+        assert_eq!(repeated("{\"a\": 1,\n\"a\": 2}"), ["line 2: key \"a\" already set in map"]);
     }
 
     #[test]

@@ -62,7 +62,7 @@ async fn command_session(
     if command.stdin {
         echo(socket, command, channels).await?;
     }
-    tell_end(socket, channels, &command.status()).await
+    send_end(socket, channels, &command.status()).await
 }
 
 /// Echoes the input of a command until it ends.
@@ -96,7 +96,7 @@ async fn failed_session(
     status: &Value,
 ) -> Result<(), SessionEnd> {
     greet(socket, command, channels).await?;
-    tell_end(socket, channels, status).await
+    send_end(socket, channels, status).await
 }
 
 /// Sends an empty message, which tells the client that the session has begun.
@@ -113,8 +113,8 @@ async fn greet(
     send(socket, channels.message(channel, &[])).await
 }
 
-/// Tells the end of a command.
-async fn tell_end(
+/// Sends the exit status of a command, in the channel's form.
+async fn send_end(
     socket: &mut Socket,
     channels: Channels,
     status: &Value,

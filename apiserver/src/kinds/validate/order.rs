@@ -163,7 +163,8 @@ fn rank(fields: &[&str], field: &str) -> Option<Rank> {
     Some((first.unwrap_or(place), item, place))
 }
 
-/// Returns what of a field is below another field, and the item if the other is one of items.
+/// Returns the part of the path `field` below `above`, and the index of the item if `above` names
+/// a field of items.
 fn below<'a>(above: &str, field: &'a str) -> Option<(Option<usize>, &'a str)> {
     let Some((list, name)) = above.split_once("[]") else {
         return Some((None, field.strip_prefix(above)?));

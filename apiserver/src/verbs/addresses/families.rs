@@ -183,7 +183,7 @@ fn check_addresses(list: &Value, addresses: &[String], families: &[String]) -> V
     causes
 }
 
-/// Returns why a text is no address.
+/// Returns the fault of a text that is no address.
 fn malformed(address: &str) -> Option<&'static str> {
     if address.parse::<IpAddr>().is_ok() {
         return None;

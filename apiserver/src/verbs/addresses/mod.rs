@@ -169,7 +169,7 @@ fn cluster_ip(
     Ok(())
 }
 
-/// Returns why no address can be allocated for a Service of this name.
+/// Returns the reason why no address can be allocated for a Service of this name.
 fn unallocatable(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some("Required value".to_owned());
@@ -214,8 +214,8 @@ impl AllocatedAddresses {
         self.ports.extend(ports.iter().filter(|port| **port != 0));
     }
 
-    /// Returns why an address cannot be allocated. A dry run does not see those in use, as in
-    /// kube-apiserver.
+    /// Returns the reason why an address cannot be allocated. A dry run does not see addresses in
+    /// use, as in kube-apiserver.
     fn refusal(&self, address: &str, dry_run: bool) -> Option<String> {
         match (ranges::contain(&self.ranges, address), dry_run) {
             (false, true) => Some(format!(

@@ -101,7 +101,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Returns what a new object uses, or a change of the `old` one uses more.
+/// Returns the usage that a new object adds, or a change of the `old` one.
 fn added(core: &ServerCore, call: &VerbCall, old: Option<&Value>, object: &Value) -> Amounts {
     let now = core.clock.seconds();
     let mut added = usage::of(call, object, now);
@@ -121,7 +121,8 @@ fn limits(core: &ServerCore, quota: &Value) -> Amounts {
     amounts(if is_counting(core) { &quota["spec"]["hard"] } else { &quota["status"]["hard"] })
 }
 
-/// Returns the names of the call's resources that are limited and that nobody has counted yet.
+/// Returns the names of the call's resources that are limited and have not been counted
+/// yet.
 fn uncounted(call: &VerbCall, limits: &Amounts, used: &Amounts) -> Option<String> {
     let unknown = |name: &&String| usage::covers(call, name) && !used.contains_key(*name);
     let unknown: Vec<&str> = limits.keys().filter(unknown).map(String::as_str).collect();

@@ -207,7 +207,7 @@ fn spend(core: &ServerCore, call: &VerbCall, key: &str, dry_run: bool) -> Result
     Err(ApiError::too_many(REFUSED, 10).because(processing(name)))
 }
 
-/// Says in a budget's conditions that no disruption is left.
+/// Sets a budget's condition `DisruptionAllowed` to false: no disruption is left.
 fn exhaust(budget: &mut Value, now: &str) {
     let observed = budget["status"]["observedGeneration"].clone();
     let conditions = budget["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -259,7 +259,7 @@ fn check(budget: &Value) -> Result<(), ApiError> {
     Err(ApiError::custom(429, "TooManyRequests", REFUSED).because(detail))
 }
 
-/// Returns why a budget allows no disruption.
+/// Returns the text of a budget that allows no disruption.
 fn refusal(name: &str, status: &Value) -> String {
     let count = |field: &str| status[field].as_i64().unwrap_or(0);
     let mut conditions = status["conditions"].as_array().into_iter().flatten();

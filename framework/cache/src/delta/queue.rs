@@ -86,10 +86,10 @@ pub enum Delta<T, M> {
 /// queue.push(Delta::Put(State(a.clone(), 1)));
 /// queue.push(Delta::Put(State(b.clone(), 2)));
 /// queue.push(Delta::Put(State(a.clone(), 3)));
-/// queue.push(Delta::StreamMark("all told"));
+/// queue.push(Delta::StreamMark("all shown"));
 /// assert_eq!(
 ///     queue.take(10),
-///     [Delta::Put(State(a, 3)), Delta::Put(State(b, 2)), Delta::StreamMark("all told")],
+///     [Delta::Put(State(a, 3)), Delta::Put(State(b, 2)), Delta::StreamMark("all shown")],
 /// );
 /// ```
 pub struct DeltaQueue<T, M> {
@@ -364,8 +364,8 @@ mod tests {
         queue
     }
 
-    fn told(deltas: &[Delta<State, &'static str>]) -> String {
-        let told: Vec<_> = deltas
+    fn shown(deltas: &[Delta<State, &'static str>]) -> String {
+        let shown: Vec<_> = deltas
             .iter()
             .map(|delta| match delta {
                 Delta::Put(state) => format!("+{}{}", state.key, state.version),
@@ -373,7 +373,7 @@ mod tests {
                 Delta::StreamMark(mark) => (*mark).to_owned(),
             })
             .collect();
-        told.join(" ")
+        shown.join(" ")
     }
 
     #[track_caller]
@@ -381,7 +381,7 @@ mod tests {
         let mut queue = queue(events);
         let length = queue.len();
         let taken = queue.take(usize::MAX);
-        assert_eq!(told(&taken), expected, "{events}");
+        assert_eq!(shown(&taken), expected, "{events}");
         assert_eq!((length, queue.len()), (taken.len(), 0), "{events}");
     }
 
@@ -424,9 +424,9 @@ mod tests {
     #[test]
     fn take_hands_out_a_part_and_keeps_the_rest_in_order() {
         let mut queue = queue("+a -b +b +c");
-        assert_eq!(told(&queue.take(2)), "+a0 -b1 +b2");
+        assert_eq!(shown(&queue.take(2)), "+a0 -b1 +b2");
         assert_eq!(queue.len(), 1);
-        assert_eq!(told(&queue.take(2)), "+c3");
+        assert_eq!(shown(&queue.take(2)), "+c3");
     }
 
     /// The naive model: every event is kept, and applied separately.
@@ -488,7 +488,7 @@ mod tests {
             let taken = queue.take(usize::MAX);
             prop_assert_eq!(length, taken.len());
             let mut live = BTreeMap::new();
-            let mut told: BTreeMap<ObjectKey, Vec<bool>> = BTreeMap::new();
+            let mut shown: BTreeMap<ObjectKey, Vec<bool>> = BTreeMap::new();
             let mut order: Vec<ObjectKey> = Vec::new();
             for delta in taken {
                 let (state, is_put) = match delta {
@@ -496,7 +496,7 @@ mod tests {
                     Delta::Delete(state) => (state, false),
                     Delta::StreamMark(()) => continue,
                 };
-                told.entry(state.key.clone()).or_default().push(is_put);
+                shown.entry(state.key.clone()).or_default().push(is_put);
                 if order.last() != Some(&state.key) {
                     order.push(state.key.clone());
                 }
@@ -508,10 +508,10 @@ mod tests {
             }
             prop_assert_eq!(&live, &model.live);
             prop_assert_eq!(&order, &model.first);
-            for (key, told) in told {
-                prop_assert!(told == [true] || told == [false] || told == [false, true]);
+            for (key, shown) in shown {
+                prop_assert!(shown == [true] || shown == [false] || shown == [false, true]);
                 if model.deleted_uids.contains_key(&key) {
-                    prop_assert!(!told[0], "a deletion of {} was lost", key);
+                    prop_assert!(!shown[0], "a deletion of {} was lost", key);
                 }
             }
         }

@@ -116,6 +116,8 @@ impl InformerCore {
             name: self.name.clone(),
             info: self.store.info().clone(),
             is_optional: self.options.is_optional,
+            // SeqCst, as at the store by `PanicGuard`: a task that the status of the panic wakes
+            // finds the cache not synced.
             synced: self.progress.is_listed()
                 && self.progress.now() == Synced::Done
                 && !self.has_panicked.load(Ordering::SeqCst),
@@ -157,7 +159,7 @@ impl InformerCore {
     /// Returns the time of the last data from the server, of the scope with the longest silence;
     /// `None` when a scope never received data.
     fn last_data_at(&self) -> Option<Instant> {
-        let received = self.scopes.iter().map(|scope| scope.status.freshness().heard);
+        let received = self.scopes.iter().map(|scope| scope.status.freshness().last_received);
         received.min().flatten()
     }
 

@@ -263,7 +263,7 @@ impl Registration {
     /// A listener that holds a [`Store`](crate::store::Store) or an
     /// [`Informer`](crate::informer::Informer) of the same cache counts as such a user: the
     /// listener keeps the informer running until the registry stops. Such a listener should hold
-    /// [`Store::unheld`](crate::store::Store::unheld).
+    /// [`Store::non_owning`](crate::store::Store::non_owning).
     ///
     /// For listeners that live as long as the process and have no owner.
     pub fn keep(mut self) {

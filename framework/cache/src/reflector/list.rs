@@ -75,7 +75,7 @@ impl<T: ReflectorSink> Reflector<T> {
             // Handed over piece by piece: at most one piece and one item are held beside the cache
             // (A12: lists of gigabytes).
             reader.split(&piece, &mut |part| self.item(part)).map_err(judged)?;
-            self.status.heard(clock.now(), false);
+            self.status.note_received(clock.now(), false);
             self.count_items();
             self.sink.hand_over().await;
         }
@@ -180,7 +180,7 @@ impl<T: ReflectorSink> Reflector<T> {
             metrics.observe(&names::INFORMER_LIST_SECONDS, &labels, took);
             metrics.record(&names::INFORMER_LIST_ITEMS, &labels, items as f64);
         }
-        self.status.heard(now, true);
+        self.status.note_received(now, true);
         self.status.set(self.machine.watching_state());
         Ok(())
     }

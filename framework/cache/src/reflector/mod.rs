@@ -24,10 +24,10 @@
 mod absence;
 mod capabilities;
 mod expect;
+mod finish_attempt;
 mod list;
 mod machine;
 mod memory;
-mod next_action;
 mod options;
 #[expect(clippy::module_inception, reason = "the module is named after its type")]
 mod reflector;

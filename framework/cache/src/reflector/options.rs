@@ -54,7 +54,7 @@ pub struct ReflectorOptions {
     /// Largest bound of a pause.
     pub(crate) largest_pause: Duration,
     /// Time without a failure that resets the bound.
-    pub(crate) quiet: Duration,
+    pub(crate) healthy_after: Duration,
     /// Interval of resyncs; `None` for never.
     pub(crate) resync: Option<Duration>,
     /// Time for which internal errors are answered by resuming; `None` for ever.
@@ -71,7 +71,7 @@ impl Default for ReflectorOptions {
             min_watch_timeout: MIN_WATCH_TIMEOUT,
             first_pause: Duration::from_millis(800),
             largest_pause: Duration::from_secs(30),
-            quiet: Duration::from_secs(120),
+            healthy_after: Duration::from_secs(120),
             resync: None,
             internal_errors_for: None,
         }
@@ -156,8 +156,8 @@ impl ReflectorOptions {
     /// Sets the time without a failure after which the next failure counts as a first failure.
     /// Default: 2 min.
     #[must_use]
-    pub fn backoff_reset(mut self, quiet: Duration) -> Self {
-        self.quiet = quiet;
+    pub fn backoff_reset(mut self, healthy_after: Duration) -> Self {
+        self.healthy_after = healthy_after;
         self
     }
 

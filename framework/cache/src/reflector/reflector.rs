@@ -152,7 +152,7 @@ impl<T: ReflectorSink> Reflector<T> {
         Self {
             machine: Machine::new(&options, environment.rng.clone()),
             rollback: RollbackCheck::new(&options, environment.rng.clone()),
-            subject: ReflectedKind::new(info, namespace, status.what().to_owned()),
+            subject: ReflectedKind::new(info, namespace, status.description().to_owned()),
             source,
             sink,
             options,

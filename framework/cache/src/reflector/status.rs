@@ -56,7 +56,7 @@ impl fmt::Display for ReflectorState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freshness {
     /// Time of the last bytes, of a list or of a watch.
-    pub heard: Option<Instant>,
+    pub last_received: Option<Instant>,
     /// Time at which the newest version was received, by a list, an event or a bookmark.
     pub advanced: Option<Instant>,
 }
@@ -68,7 +68,7 @@ pub struct Freshness {
 #[derive(Debug)]
 pub struct ReflectorStatus {
     /// Description for the log: `websites.example.dev in "shop"`.
-    what: String,
+    description: String,
     /// The present state, with the waiters.
     state: OrderedWatch<ReflectorState>,
     /// Times of the last data; held for a copy only.
@@ -84,10 +84,10 @@ pub struct ReflectorStatus {
 }
 
 impl ReflectorStatus {
-    pub(crate) fn new(what: String) -> Self {
+    pub(crate) fn new(description: String) -> Self {
         let (state, freshness) = (OrderedWatch::new(ReflectorState::Idle), Mutex::default());
         Self {
-            what,
+            description,
             state,
             freshness,
             end_pause: Notify::new(),
@@ -98,8 +98,8 @@ impl ReflectorStatus {
     }
 
     /// Returns a description of the objects that are read.
-    pub fn what(&self) -> &str {
-        &self.what
+    pub fn description(&self) -> &str {
+        &self.description
     }
 
     /// Returns the present state.
@@ -121,9 +121,9 @@ impl ReflectorStatus {
     /// # async fn example(status: &windlass::reflector::ReflectorStatus) {
     /// use windlass::reflector::ReflectorState;
     ///
-    /// let is_settled = |state: &ReflectorState| matches!(state, ReflectorState::Watching | ReflectorState::Absent(_));
-    /// let state = status.wait_for(is_settled).await;
-    /// println!("{}: {state}", status.what());
+    /// let is_settled = |state: &ReflectorState| matches!(state, ReflectorState::Watching |
+    /// ReflectorState::Absent(_)); let state = status.wait_for(is_settled).await; println!("{}:
+    /// {state}", status.description());
     /// # }
     /// ```
     ///
@@ -181,9 +181,9 @@ impl ReflectorStatus {
     }
 
     /// Notes that bytes arrived at `now`.
-    pub(crate) fn heard(&self, now: Instant, has_advanced: bool) {
+    pub(crate) fn note_received(&self, now: Instant, has_advanced: bool) {
         let mut freshness = self.freshness.lock();
-        freshness.heard = Some(now);
+        freshness.last_received = Some(now);
         if has_advanced {
             freshness.advanced = Some(now);
         }
@@ -194,27 +194,29 @@ impl ReflectorStatus {
         let before = self.state.set(state.clone());
         // Another text of the same state is logged at the debug level only.
         if std::mem::discriminant(&before) == std::mem::discriminant(&state) {
-            tracing::debug!(resource = %self.what, %state, "the state of the cache changed");
+            tracing::debug!(resource = %self.description, %state, "the state of the cache changed");
             return;
         }
         match state {
             // Relaxed: the flag chooses the level of a log line.
             ReflectorState::Absent(_) if self.is_expected.load(Ordering::Relaxed) => {
                 tracing::info!(
-                    resource = %self.what,
+                    resource = %self.description,
                     "the kind is absent until the leader installs its definition"
                 )
             }
             ReflectorState::Degraded(_)
             | ReflectorState::Retrying(_)
             | ReflectorState::Absent(_) => {
-                tracing::warn!(resource = %self.what, %state, "the state of the cache changed");
+                tracing::warn!(resource = %self.description, %state, "the state of the cache changed");
             }
             // Another attempt: only the success is logged at the usual level.
             ReflectorState::Listing => {
-                tracing::debug!(resource = %self.what, %state, "the state of the cache changed")
+                tracing::debug!(resource = %self.description, %state, "the state of the cache changed")
             }
-            _ => tracing::info!(resource = %self.what, %state, "the state of the cache changed"),
+            _ => {
+                tracing::info!(resource = %self.description, %state, "the state of the cache changed")
+            }
         }
     }
 }

@@ -120,7 +120,7 @@ impl Stream {
     }
 
     /// Returns the time since the last complete frame.
-    pub(super) fn quiet(&self, now: Instant) -> Duration {
+    pub(super) fn silence(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.last_frame)
     }
 
@@ -168,7 +168,7 @@ mod tests {
         stream.is_listing = false;
         stream.frame(start + seconds(40), false);
         assert_eq!(stream.deadline(), start + seconds(40) + TIMEOUT + PATIENCE);
-        assert_eq!(stream.quiet(start + seconds(45)), seconds(5));
+        assert_eq!(stream.silence(start + seconds(45)), seconds(5));
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(stream.deadline(), start + seconds(70) + PATIENCE);
         stream.partial(start + seconds(75), false, true);
         assert_eq!(stream.deadline(), start + seconds(60) + TIMEOUT + PATIENCE);
-        assert_eq!(stream.quiet(start + seconds(90)), seconds(30));
+        assert_eq!(stream.silence(start + seconds(90)), seconds(30));
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl<T: ReflectorSink> Reflector<T> {
             }
         }
         let has_advanced = stream.progress > before;
-        self.status.heard(now, has_advanced);
+        self.status.note_received(now, has_advanced);
         self.count_items();
         // A single mark per read, not per event.
         if has_advanced && let Some(version) = self.machine.resume() {
@@ -297,8 +297,10 @@ impl<T: ReflectorSink> Reflector<T> {
                 NO_PROGRESS.as_secs()
             ));
         }
-        let quiet = stream.quiet(now).as_secs();
-        AttemptEnd::Failed(format!("the watch of {what} delivered no complete frame for {quiet} s"))
+        let silence = stream.silence(now).as_secs();
+        AttemptEnd::Failed(format!(
+            "the watch of {what} delivered no complete frame for {silence} s"
+        ))
     }
 
     /// Handles a frame.

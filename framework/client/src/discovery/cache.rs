@@ -4,9 +4,9 @@
 //! Reads are numbered. A caller accepts a lowest number and an oldest moment, so that
 //! "invalidated", "newer than the last one seen" and "not too old" are a single comparison.
 //!
-//! Lock order: `turn` before `state`. `state` is held for comparisons and copies only, never across
-//! an await; the caller that holds `turn` reads the server, and callers behind it check again
-//! whether that read is good enough for them before reading.
+//! Lock order: `refresh_lock` before `state`. `state` is held for comparisons and copies only,
+//! never across an await; the caller that holds `refresh_lock` reads the server, and callers behind
+//! it check again whether that read is good enough for them before reading.
 
 // DESIGN.md, 23: Discovery is one cache per client with numbered reads
 
@@ -31,7 +31,7 @@ pub(crate) struct CatalogCache {
     /// Never held across an await.
     state: Mutex<State>,
     /// Held by the caller that reads, so that a single read runs at a time.
-    turn: tokio::sync::Mutex<()>,
+    refresh_lock: tokio::sync::Mutex<()>,
 }
 
 /// The catalog, the last failure and the numbers of reads.
@@ -130,13 +130,13 @@ impl CatalogCache {
         want: ReadRequirements,
     ) -> Result<CachedCatalog, Error> {
         let clock = &client.environment().clock;
-        // Without the turn: most callers find a good catalog.
+        // Without the refresh lock: most callers find a good catalog.
         if let Some(kept) = self.state.lock().good(want, clock.now()) {
             return Ok(kept);
         }
-        // A caller that is dropped during a read releases the turn: the next caller starts anew.
-        let turn = self.turn.lock().await;
-        // Looked up again under the turn: the caller that held the turn before may have read a good
+        // A caller that is dropped during a read releases the lock: the next caller starts anew.
+        let refreshing = self.refresh_lock.lock().await;
+        // Compared again under the lock: the caller that held the lock before may have read a good
         // catalog.
         let (number, tags) = {
             let mut state = self.state.lock();
@@ -164,9 +164,9 @@ impl CatalogCache {
             }
             Err(error) => state.fail(number, clock.now(), error, want),
         };
-        // Released before the turn: the next caller takes the state right after taking the turn.
+        // Released before the refresh lock: the next caller takes the state right after that lock.
         drop(state);
-        drop(turn);
+        drop(refreshing);
         result
     }
 }

@@ -52,7 +52,7 @@ impl Ambiguity {
 impl fmt::Display for NoMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.groups.as_slice() {
-            [] => f.write_str("no group was there to look at"),
+            [] => f.write_str("the server has no group to search"),
             groups => write!(f, "looked at {}", groups.join(", ")),
         }
     }

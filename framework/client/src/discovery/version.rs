@@ -48,8 +48,8 @@ impl ServerVersion {
 
     /// `None` when neither the numbers nor the full version contain a version.
     fn of(wire: Wire) -> Option<Self> {
-        let told = leading(&wire.major).zip(leading(&wire.minor));
-        let (major, minor) = told.or_else(|| {
+        let numbers = leading(&wire.major).zip(leading(&wire.minor));
+        let (major, minor) = numbers.or_else(|| {
             let (major, rest) = wire.git_version.strip_prefix('v')?.split_once('.')?;
             leading(major).zip(leading(rest))
         })?;

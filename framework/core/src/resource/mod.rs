@@ -77,8 +77,8 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     #[doc(hidden)]
     type Kind;
 
-    /// Texts that only this type has: API version and kind, or the place of a projection. Empty:
-    /// not known. Derived controllers find by them that two names are of one type.
+    /// Texts that only this type has: API version and kind, or the place of a projection. Derived
+    /// controllers compare this to learn whether two names are the same type; empty if unknown.
     #[doc(hidden)]
     const IDENTITY: &'static [&'static str] = &[];
 
@@ -126,12 +126,13 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     }
 }
 
-/// A resource type that holds objects completely, so that they can be created or replaced through
-/// the type. Every [`Resource`] but projections.
+/// A resource type through which objects can be created or replaced. Every [`Resource`] but
+/// projections.
 ///
 /// `create`, `replace`, `patcher` and the upserts of an `Api` require this trait, so that a
-/// projection cannot erase unknown fields. Implemented for you: there is no reason to implement the
-/// trait for a type of your own.
+/// projection cannot erase unknown fields. All these types hold whole objects, except
+/// [`PartialObject`], whose writes an `Api` refuses when they are sent. Implemented for you: there
+/// is no reason to implement the trait for a type of your own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not hold whole objects: they cannot be created or replaced with it",
     note = "a projection knows some fields only, and the others would be lost: use the type of the whole kind, or `patch` or `apply` the fields that you mean"

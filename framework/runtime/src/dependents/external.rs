@@ -144,13 +144,13 @@ impl<E: External, C: Reconciler<Object = E::Object>> AnyNode<C> for ExternalNode
     fn start<'a>(
         &'a self,
         run: GraphRun<'a, C>,
-        held_by: Option<&'static str>,
+        blocked_by: Option<&'static str>,
     ) -> Boxed<'a, FieldOutcome> {
         Box::pin(async move {
             if self.is_unwanted(run.object) {
                 return FieldOutcome::of(DependentState::Absent).keeping(Vec::new());
             }
-            match held_by {
+            match blocked_by {
                 Some(name) => FieldOutcome::of(DependentState::After(name)),
                 None => self.driven(run).await,
             }

@@ -41,7 +41,7 @@ impl<C: Reconciler> fmt::Debug for GraphRun<'_, C> {
 /// The objects that fields have described in one apply, each with its field.
 ///
 /// Two fields with one object would label it in turn, in every reconcile. Behind a lock because all
-/// fields share it; one task polls them, so that nobody waits.
+/// fields share it; one task polls all fields, so the lock is never contended.
 #[derive(Debug, Default)]
 pub(super) struct ClaimedObjects(Mutex<BTreeMap<ClaimedObject, &'static str>>);
 
@@ -66,7 +66,7 @@ impl ClaimedObjects {
     }
 }
 
-/// Plural name and group of a kind, which an object has in every version of it.
+/// Plural and group of a kind, equal in all versions of that kind.
 pub(super) type KindName = (Cow<'static, str>, Cow<'static, str>);
 
 /// Returns plural name and group of a kind.
@@ -74,14 +74,14 @@ pub(super) fn kind_name(info: ResourceInfo) -> KindName {
     (info.plural, info.group)
 }
 
-/// Objects of a field, without their type.
+/// Objects of a field, type-erased.
 pub(super) type FieldObjects = Box<dyn Any + Send>;
 
 /// Outcome of one field.
 pub struct FieldOutcome {
     pub(super) state: DependentState,
-    /// The keys of the children that stay; `None` when the field does not know them, and nothing
-    /// of it may be removed.
+    /// The keys of the children that stay. `None`: unknown, so none of the field's children may be
+    /// removed.
     pub(super) kept: Option<Vec<ObjectKey>>,
     pub(super) failure: Option<Failure>,
     /// Delay of the next check that the description asked for, if it waits.
@@ -152,7 +152,7 @@ impl FieldOutcome {
     }
 }
 
-/// Counts a panic as one of a reconcile is, and returns it as a failure.
+/// Counts the panic as a reconcile panic and returns it as a failure.
 pub(super) fn panicked<C: Reconciler>(cx: &Context<C>, panic: &(dyn Any + Send)) -> Failure {
     cx.metrics().count(&names::RECONCILE_PANICS, &[cx.controller_name()], 1);
     Failure::from(format!("panicked: {}", panic_text(panic)))

@@ -177,11 +177,11 @@ pub trait AnyNode<C: Reconciler>: Send + Sync {
     /// Whether the field has no children, whatever its description.
     fn is_unwanted(&self, object: &C::Object) -> bool;
 
-    /// Applies its children; `held_by` is a field before it that is not ready.
+    /// Applies its children; `blocked_by` is a field before it that is not ready.
     fn start<'a>(
         &'a self,
         run: GraphRun<'a, C>,
-        held_by: Option<&'static str>,
+        blocked_by: Option<&'static str>,
     ) -> Boxed<'a, FieldOutcome>;
 
     /// The name of its driver; `None` of a field without an external resource.
@@ -447,7 +447,7 @@ impl<C: Reconciler, K: FullObject> AnyNode<C> for GraphNode<C, K> {
     fn start<'a>(
         &'a self,
         run: GraphRun<'a, C>,
-        held_by: Option<&'static str>,
+        blocked_by: Option<&'static str>,
     ) -> Boxed<'a, FieldOutcome> {
         Box::pin(async move {
             if self.is_unwanted(run.object) {
@@ -457,7 +457,7 @@ impl<C: Reconciler, K: FullObject> AnyNode<C> for GraphNode<C, K> {
             if self.is_optional && run.cx.is_unserved::<K>() {
                 return FieldOutcome::of(DependentState::NotServed);
             }
-            if let Some(name) = held_by {
+            if let Some(name) = blocked_by {
                 return FieldOutcome::of(DependentState::After(name));
             }
             match self.applied(run).await {

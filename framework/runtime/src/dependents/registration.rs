@@ -64,7 +64,7 @@ pub(super) fn add_to<G: Dependents>(
     builder
 }
 
-/// Returns what is wrong with the kinds of a graph. The derive compares kinds as they are written,
+/// Returns the fault of a graph's kinds. The derive compares kinds as they are written,
 /// and does not see that two names, or two versions, are of one kind.
 fn fault<C: Reconciler>(
     own: Option<&ResourceInfo>,
@@ -76,7 +76,7 @@ fn fault<C: Reconciler>(
     of_fields().or_else(|| fault_of_finalizers(nodes)).or_else(of_retired)
 }
 
-/// Returns what is wrong with the kind of a field.
+/// Returns the fault of a field's kind.
 fn fault_of<C: Reconciler>(own: &ResourceInfo, node: &dyn AnyNode<C>) -> Option<String> {
     let (info, name) = (info_of(node)?, node.name());
     if own.group_resource() == info.group_resource() {
@@ -100,7 +100,7 @@ fn fault_of<C: Reconciler>(own: &ResourceInfo, node: &dyn AnyNode<C>) -> Option<
     }
 }
 
-/// Returns what is wrong with the finalizers of external resources.
+/// Returns the fault of the finalizers of external resources.
 fn fault_of_finalizers<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>]) -> Option<String> {
     let mut finalizers = nodes.iter().filter_map(|node| Some((node.name(), node.finalizer()?)));
     let (first, finalizer) = finalizers.next()?;
@@ -111,7 +111,7 @@ fn fault_of_finalizers<C: Reconciler>(nodes: &[Box<dyn AnyNode<C>>]) -> Option<S
     ))
 }
 
-/// Returns what is wrong with a retired kind.
+/// Returns the fault of a retired kind.
 fn fault_of_retired<C: Reconciler>(
     own: Option<&ResourceInfo>,
     nodes: &[Box<dyn AnyNode<C>>],

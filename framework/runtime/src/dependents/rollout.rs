@@ -148,13 +148,13 @@ where
     fn start<'a>(
         &'a self,
         run: GraphRun<'a, C>,
-        held_by: Option<&'static str>,
+        blocked_by: Option<&'static str>,
     ) -> Boxed<'a, FieldOutcome> {
         Box::pin(async move {
             if self.is_unwanted(run.object) {
                 return FieldOutcome::of(DependentState::Absent).keeping(Vec::new());
             }
-            if let Some(name) = held_by {
+            if let Some(name) = blocked_by {
                 return FieldOutcome::of(DependentState::After(name));
             }
             self.applied(run).await.unwrap_or_else(FieldOutcome::stopped)

@@ -95,8 +95,10 @@ async fn walk<C: Reconciler>(
                     continue;
                 }
                 if running[at].is_none() {
-                    let Some(held_by) = held_by(nodes, node.as_ref(), &ended) else { continue };
-                    running[at] = Some(node.start(run, held_by));
+                    let Some(blocked_by) = blocked_by(nodes, node.as_ref(), &ended) else {
+                        continue;
+                    };
+                    running[at] = Some(node.start(run, blocked_by));
                 }
                 if let Some(step) = &mut running[at]
                     && let Poll::Ready(outcome) = poll_caught(step.as_mut(), run, task)
@@ -133,18 +135,19 @@ fn poll_caught<C: Reconciler>(
         .unwrap_or_else(|panic| Poll::Ready(FieldOutcome::failed(panicked(run.cx, &*panic))))
 }
 
-/// Returns the first field before `node` that is not ready, if any; `None` while one has not ended.
-fn held_by<C: Reconciler>(
+/// Returns the first earlier field that is not ready. `Some(None)` if every earlier field is ready;
+/// `None` while an earlier field runs.
+fn blocked_by<C: Reconciler>(
     nodes: &[Box<dyn AnyNode<C>>],
     node: &dyn AnyNode<C>,
     ended: &[Option<FieldOutcome>],
 ) -> Option<Option<&'static str>> {
-    let mut holder = None;
+    let mut blocked_by = None;
     for before in node.after() {
         let outcome = ended[*before].as_ref()?;
-        if !outcome.state.is_settled() && holder.is_none() {
-            holder = Some(nodes[*before].name());
+        if !outcome.state.is_settled() && blocked_by.is_none() {
+            blocked_by = Some(nodes[*before].name());
         }
     }
-    Some(holder)
+    Some(blocked_by)
 }

@@ -1,6 +1,6 @@
 //! The clean-up of a resource: settle, observe, delete, wait until it is missing.
 
-// DESIGN.md, 306: An import that ends is told before its record goes
+// DESIGN.md, 306: An import that ends is reported before its record goes
 // DESIGN.md, 314: A deleted object lets a resource go that it never had
 
 use super::call::{self, CallKind, NoResult};

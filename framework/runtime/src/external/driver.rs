@@ -99,7 +99,7 @@ impl<E: External> Externals<E> {
     }
 
     /// Ends the clean-up of an object that is being deleted and has no resource: the id is another
-    /// object's, or was set by hand where imports are forbidden. Without this end nobody but a
+    /// object's, or was set by hand where imports are forbidden. Without this end only a
     /// person could have removed its finalizer.
     ///
     /// # Errors

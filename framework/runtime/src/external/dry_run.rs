@@ -1,6 +1,6 @@
 //! Dry runs: calls that are named and not made.
 //!
-//! The only place that decides about it, and the only one that hears of a call that was not made.
+//! This file alone decides whether calls are made, and records the calls that are not.
 
 use super::call::{self, CallKind};
 use crate::controller::{Context, Reconciler, note_external_call};
@@ -14,5 +14,5 @@ pub(super) fn is_dry_run<C: Reconciler>(cx: &Context<C>) -> bool {
 pub(super) fn not_called<C: Reconciler>(cx: &Context<C>, verb: CallKind, text: &str) {
     note_external_call(cx, text);
     call::count(cx, verb, "dry_run");
-    tracing::info!(verb = verb.name(), "not called in a dry run: {text}");
+    tracing::info!(verb = verb.name(), "a dry run leaves out this call: {text}");
 }

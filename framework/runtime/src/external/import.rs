@@ -43,7 +43,7 @@ impl fmt::Display for Holder {
 }
 
 impl Holder {
-    /// Returns the failure of an object that names the resource, too.
+    /// Returns the failure of `own`, whose annotation names a resource that another holder claims.
     pub(super) fn refusal(&self, annotation: &str, own: &ObjectKey, id: &str) -> Failure {
         let remedy = match (&self.object, self.is_recorded) {
             (Some(_), true) => {
@@ -102,8 +102,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> HolderSearch<'_, E, C> {
         named
     }
 
-    /// Returns whether a resource that a part of an object names is recorded as the part's; `None`
-    /// when the part names another one, or would leave the resource alone.
+    /// Returns whether the part's claim is recorded; `None` if the part makes no claim on this
+    /// resource.
     fn claim_of(&self, object: &E::Object, part: &str, id: &str) -> Option<bool> {
         // A record that cannot be read stops its own object, which then makes no call: no claim.
         let suffix = suffix_of(&self.externals.name, part).ok()?;

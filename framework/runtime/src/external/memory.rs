@@ -51,7 +51,7 @@ impl SettledCreations {
     }
 }
 
-/// Creations whose resource the provider has shown, and has been told to delete.
+/// Creations whose resource the provider has shown, and for which a deletion was called.
 #[derive(Debug, Default)]
 pub(super) struct AcceptedDeletions(Mutex<BTreeSet<Stamp>>);
 

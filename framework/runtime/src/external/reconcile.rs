@@ -1,8 +1,8 @@
 //! The loop over a resource of an object that is not being deleted: settle, observe, create or
 //! repair.
 
-// DESIGN.md, 306: An import that ends is told before its record goes
-// DESIGN.md, 250: A resource that an import replaced is told by its record, once in each process
+// DESIGN.md, 306: An import that ends is reported before its record goes
+// DESIGN.md, 250: Each process reports once, from the record, the resource that an import replaced
 // DESIGN.md, 205: A difference that a policy forbids to repair is the message of a success
 
 use super::call::{self, CallKind, NoResult};
@@ -92,8 +92,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
             || ended_import.is_some() && self.unaccepted().is_none()
     }
 
-    /// Reports the resource that was created for the object before it named another one: nobody
-    /// deletes it any more.
+    /// Reports the resource that was created for the object before it named another one: no
+    /// call deletes it any more.
     ///
     /// By the record of an earlier pass, too: that pass may have ended between the record and the
     /// Event.
@@ -104,7 +104,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     }
 
     /// Reports the imported resource that the object does not name any more. The next record
-    /// overwrites its id, so it is told before.
+    /// overwrites its id, so the report comes before.
     fn tell_ended_import(&self) {
         if let Some(ended) = &self.record.ended_import {
             self.tell_left(ReportSlot::EndedImport, ended, "imported");

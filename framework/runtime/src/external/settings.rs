@@ -32,14 +32,17 @@ const POLL: Duration = Duration::from_secs(600);
 /// #     type Object = ConfigMap;
 /// #     type Handle = ();
 /// #     const FINALIZER: &'static str = "example.dev/bucket";
-/// #     async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<ObservedResource<()>> {
+/// # async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) ->
+/// Result<ObservedResource<()>> {
 /// #         Ok(ObservedResource::Missing)
 /// #     }
-/// #     async fn create(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<String, CreateError> {
+/// # async fn create(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<String,
+/// CreateError> {
 /// #         Ok("b-1".to_owned())
 /// #     }
-/// #     async fn update(&self, _: &ExternalObject<'_, ConfigMap>, _: &str, _: &()) -> Result<()> { Ok(()) }
-/// #     async fn delete(&self, _: &ExternalObject<'_, ConfigMap>, _: &str, _: &()) -> Result<()> { Ok(()) }
+/// # async fn update(&self, _: &ExternalObject<'_, ConfigMap>, _: &str, _: &()) -> Result<()> {
+/// Ok(()) } # async fn delete(&self, _: &ExternalObject<'_, ConfigMap>, _: &str, _: &()) ->
+/// Result<()> { Ok(()) }
 /// # }
 ///
 /// #[derive(Controller)]
@@ -96,7 +99,7 @@ pub struct Externals<E> {
     pub(super) reports: Reports,
     /// Names of other controllers that were replaced in records.
     pub(super) replaced: Reports,
-    /// Tells drivers apart that have the same name.
+    /// Identity of the driver, by which drivers of the same name differ.
     pub(super) identity: Arc<()>,
     /// Whether changing calls are named only, whatever the context says.
     pub(super) is_dry_run: bool,

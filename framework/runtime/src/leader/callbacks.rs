@@ -229,7 +229,7 @@ impl Elector {
         notifier: &mut LeaderNotifier,
         stop: &CancellationToken,
     ) -> ElectionOutcome {
-        let (lost, asked) = (term.lost(), term.asked());
+        let (lost, requested) = (term.lost(), term.handover_requested());
         let (end, gate) = (CancellationToken::new(), term.gate());
         let mut work = AbortOnDropHandle::new(tokio::spawn({
             let end = end.clone();
@@ -241,7 +241,7 @@ impl Elector {
             biased;
             () = lost.cancelled() => ElectionOutcome::Lost,
             () = stop.cancelled() => ElectionOutcome::Stopped,
-            () = asked.cancelled() => ElectionOutcome::Lent,
+            () = requested.cancelled() => ElectionOutcome::Lent,
             ended = &mut work => {
                 term.end(true).await;
                 return ended.map_or_else(|panic| failed(&panic), |()| ElectionOutcome::Finished);

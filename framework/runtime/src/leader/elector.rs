@@ -79,7 +79,7 @@ impl Elector {
             .or_else(|| std::env::var("POD_NAMESPACE").ok().filter(|value| !value.is_empty()))
             .unwrap_or_else(|| client.default_namespace().to_owned());
         // A renewal that queues behind the requests of reconcilers comes too late; the election has
-        // a pace of its own.
+        // intervals of its own.
         let lock = settings.lock.lock(&client.urgent(), &namespace, &settings.name, &identity);
         let now = environment.clock.reading();
         let unheld_since =

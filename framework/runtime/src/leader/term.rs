@@ -31,7 +31,7 @@ pub struct Term {
     /// Ends the renewals without a loss.
     finish: CancellationToken,
     /// Cancelled when another process asks for the lease.
-    asked: CancellationToken,
+    handover_requested: CancellationToken,
     /// Closes the gate, however the term ends.
     guard: TermGuard,
     /// Dropped last: only then may the next campaign begin.
@@ -91,14 +91,14 @@ impl Term {
         info!(lease = %shared.lock.describe(), identity = %shared.lock.identity(), "leading");
         *shared.gate.lock() = Some(gate.clone());
         shared.status.send_replace(Leadership::Leading);
-        let [lost, finish, asked] = std::array::from_fn(|_| CancellationToken::new());
+        let [lost, finish, handover_requested] = std::array::from_fn(|_| CancellationToken::new());
         let task = AbortOnDropHandle::new(tokio::spawn({
             let mut renew_loop = RenewLoop {
                 shared: shared.clone(),
                 handover,
                 lock_watch,
                 finish: finish.clone(),
-                asked: asked.clone(),
+                handover_requested: handover_requested.clone(),
             };
             let lost = lost.clone();
             // Inside the task, so that a panic of the renewal closes the gate, too.
@@ -115,7 +115,13 @@ impl Term {
             let shared = shared.clone();
             async move { shared.event("became leader").await }
         });
-        Self { task, finish, asked, guard: TermGuard { gate, lost, shared }, _permit: permit }
+        Self {
+            task,
+            finish,
+            handover_requested,
+            guard: TermGuard { gate, lost, shared },
+            _permit: permit,
+        }
     }
 
     /// Returns the gate that writes of this term ask first.
@@ -137,8 +143,8 @@ impl Term {
     /// Returns the token that is cancelled when another process [asked](super::LeaderElection::ask)
     /// for the lease and this process [lends](super::LeaderElection::lend) the lease: end the work
     /// as at a clean stop, then the term, and campaign again.
-    pub fn asked(&self) -> CancellationToken {
-        self.asked.clone()
+    pub fn handover_requested(&self) -> CancellationToken {
+        self.handover_requested.clone()
     }
 
     /// Ends the term. With `all_ended` (no work of this term runs any more) the Lease is given
@@ -152,7 +158,7 @@ impl Term {
     /// Dropping the future closes the gate and ends the renewals all the same; the Lease may be
     /// left to expire.
     pub async fn end(self, all_ended: bool) {
-        let Self { task, finish, asked: _, guard, _permit } = self;
+        let Self { task, finish, handover_requested: _, guard, _permit } = self;
         let was_lost = guard.lost.is_cancelled();
         // The task is awaited, not aborted: a renewal after the release would take the lease back.
         finish.cancel();
@@ -186,7 +192,7 @@ struct RenewLoop {
     /// Reports of changes of the lock.
     lock_watch: LockWatch,
     finish: CancellationToken,
-    asked: CancellationToken,
+    handover_requested: CancellationToken,
 }
 
 impl RenewLoop {
@@ -228,9 +234,9 @@ impl RenewLoop {
                     return;
                 }
             }
-            if self.handover.is_asked() && !self.asked.is_cancelled() {
+            if self.handover.is_asked() && !self.handover_requested.is_cancelled() {
                 info!(lease = %self.shared.lock.describe(), "another process asks for the lease");
-                self.asked.cancel();
+                self.handover_requested.cancel();
             }
         }
     }

@@ -102,7 +102,7 @@ pub(super) async fn check_definitions(
                 }
             }
             Err(error) => {
-                debug!(definition = definition.name(), error = ?error, "cannot look at it");
+                debug!(definition = definition.name(), error = ?error, "the definition cannot be read");
                 return Ok(DefinitionCheck { are_served: false, ..check });
             }
         }

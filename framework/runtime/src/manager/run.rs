@@ -402,18 +402,18 @@ impl Operator {
         let gate: Arc<dyn WriteGate> = Arc::new(term.gate());
         self.status.clusters.iter().for_each(|cluster| cluster.fence(Some(Arc::clone(&gate))));
         let client = self.client.gated(gate);
-        let (lost, asked) = (term.lost(), term.asked());
+        let (lost, requested) = (term.lost(), term.handover_requested());
         // `biased`, the end of leadership first: a preparation that ends in the same moment must
         // not start the controllers.
         let prepared = tokio::select! {
             biased;
             () = lost.cancelled() => None,
-            () = asked.cancelled() => None,
+            () = requested.cancelled() => None,
             prepared = self.until_stop(self.prepare(&client, definitions, installed)) => prepared,
         };
         let all_ended = match prepared {
             None => true,
-            Some(Ok(())) => self.run_controllers(client, Some((lost, asked))).await,
+            Some(Ok(())) => self.run_controllers(client, Some((lost, requested))).await,
             Some(Err(error)) if error.kind() == ErrorKind::NotLeader => {
                 debug!(error = ?error, "the lease was lost before anything was done");
                 true
@@ -453,7 +453,7 @@ impl Operator {
         if self.clock.timeout(CACHE_SYNC_TIMEOUT, self.status.synced()).await.is_none() {
             let registries = self.status.registries();
             let missing: Vec<_> = registries.iter().flat_map(|(_, one)| one.missing()).collect();
-            warn!(?missing, "asks for the lease though not all caches are filled");
+            warn!(?missing, "the campaign for the lease begins although not all caches are filled");
         }
     }
 

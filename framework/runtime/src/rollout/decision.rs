@@ -21,15 +21,15 @@ pub(super) struct WantedChild {
 /// Limits of one decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DecisionLimits {
-    /// Most members that may be unready while a ready one is updated.
+    /// Most children that may be unready while a ready one is updated.
     pub(super) max_unavailable: usize,
-    /// Number of members, from the first, that keep their revisions.
-    pub(super) held: usize,
-    /// Whether there is a good revision, from which missing members are made that are held.
+    /// Number of children, from the first, that keep their revisions.
+    pub(super) partition: usize,
+    /// Whether there is a good revision, from which missing children below the partition are made.
     pub(super) has_good: bool,
 }
 
-/// Revision from which a member is applied.
+/// Revision from which a child is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Assigned {
     /// The target revision.
@@ -40,27 +40,27 @@ pub(super) enum Assigned {
     Own,
 }
 
-/// Returns the revision for each member.
-pub(super) fn decide(members: &[WantedChild], limits: &DecisionLimits) -> Vec<Assigned> {
-    let mut assigned: Vec<Assigned> = members
+/// Returns the revision for each child.
+pub(super) fn decide(children: &[WantedChild], limits: &DecisionLimits) -> Vec<Assigned> {
+    let mut assigned: Vec<Assigned> = children
         .iter()
         .enumerate()
-        .map(|(place, member)| match member.at {
-            // A missing member serves nobody, so that it is made at once.
-            None if place < limits.held && limits.has_good => Assigned::Good,
+        .map(|(place, child)| match child.at {
+            // A missing child serves no traffic, so it is made at once.
+            None if place < limits.partition && limits.has_good => Assigned::Good,
             None | Some(ChildRevision::Target) => Assigned::Target,
             Some(ChildRevision::Other) => Assigned::Own,
         })
         .collect();
-    let mut unavailable = members.iter().filter(|member| !member.is_ready).count();
-    let is_due = |member: &WantedChild| member.at == Some(ChildRevision::Other);
-    let above = || members.iter().enumerate().skip(limits.held).rev();
-    // Updating a member that is not ready takes nothing away, so that a broken revision can always
+    let mut unavailable = children.iter().filter(|child| !child.is_ready).count();
+    let is_due = |child: &WantedChild| child.at == Some(ChildRevision::Other);
+    let above = || children.iter().enumerate().skip(limits.partition).rev();
+    // Updating a child that is not ready takes nothing away, so that a broken revision can always
     // be replaced.
-    for (place, _) in above().filter(|(_, member)| is_due(member) && !member.is_ready) {
+    for (place, _) in above().filter(|(_, child)| is_due(child) && !child.is_ready) {
         assigned[place] = Assigned::Target;
     }
-    for (place, _) in above().filter(|(_, member)| is_due(member) && member.is_ready) {
+    for (place, _) in above().filter(|(_, child)| is_due(child) && child.is_ready) {
         if unavailable >= limits.max_unavailable {
             break;
         }
@@ -75,9 +75,9 @@ mod tests {
     use super::*;
     use windlass_core::rng::Rng;
 
-    /// `T` and `O` are ready members at the target and at others, small letters are unready, `-` is
-    /// missing.
-    fn members(text: &str) -> Vec<WantedChild> {
+    /// `T` and `O` are ready children at the target and at others, small letters are unready, `-`
+    /// is missing.
+    fn children(text: &str) -> Vec<WantedChild> {
         let one = |c: char| WantedChild {
             at: match c.to_ascii_uppercase() {
                 'T' => Some(ChildRevision::Target),
@@ -89,18 +89,18 @@ mod tests {
         text.chars().map(one).collect()
     }
 
-    fn decided(text: &str, max_unavailable: usize, held: usize) -> String {
-        let limits = DecisionLimits { max_unavailable, held, has_good: true };
+    fn decided(text: &str, max_unavailable: usize, partition: usize) -> String {
+        let limits = DecisionLimits { max_unavailable, partition, has_good: true };
         let letter = |assigned: &Assigned| match assigned {
             Assigned::Target => 'T',
             Assigned::Good => 'G',
             Assigned::Own => '=',
         };
-        decide(&members(text), &limits).iter().map(letter).collect()
+        decide(&children(text), &limits).iter().map(letter).collect()
     }
 
     #[test]
-    fn ready_members_are_updated_from_the_last_to_the_first_within_the_limit() {
+    fn ready_children_are_updated_from_the_last_to_the_first_within_the_limit() {
         assert_eq!(decided("OOOO", 1, 0), "===T");
         assert_eq!(decided("OOOO", 2, 0), "==TT");
         assert_eq!(decided("OOOt", 1, 0), "===T");
@@ -109,59 +109,63 @@ mod tests {
     }
 
     #[test]
-    fn members_that_are_not_ready_are_updated_first_and_without_a_limit() {
+    fn children_that_are_not_ready_are_updated_first_and_without_a_limit() {
         assert_eq!(decided("oOoO", 1, 0), "T=T=");
         assert_eq!(decided("ooo", 1, 0), "TTT");
     }
 
     #[test]
-    fn held_members_keep_their_revisions_and_missing_ones_get_the_good_one() {
+    fn children_below_the_partition_keep_their_revisions_and_missing_ones_get_the_good_one() {
         assert_eq!(decided("OO", 1, 1), "=T");
         assert_eq!(decided("-O", 1, 1), "G=");
         assert_eq!(decided("oO", 2, 1), "=T");
         assert_eq!(decided("--", 1, 0), "TT");
         assert_eq!(decided("-T", 9, 9), "GT");
-        let limits = DecisionLimits { max_unavailable: 1, held: 2, has_good: false };
-        assert_eq!(decide(&members("--"), &limits), [Assigned::Target; 2]);
+        let limits = DecisionLimits { max_unavailable: 1, partition: 2, has_good: false };
+        assert_eq!(decide(&children("--"), &limits), [Assigned::Target; 2]);
     }
 
     #[test]
-    fn no_decision_takes_more_members_away_than_permitted_and_every_change_ends() {
+    fn no_decision_takes_more_children_away_than_permitted_and_every_change_ends() {
         let rng = Rng::seeded(7);
         let below = |n: u64| usize::try_from(rng.below(n)).unwrap();
         for _ in 0..2000 {
             let count = 1 + below(8);
             let text: String = (0..count).map(|_| "TOto-".chars().nth(below(5)).unwrap()).collect();
-            let mut now = members(&text);
+            let mut now = children(&text);
             let max = 1 + below(3);
-            let limits = DecisionLimits { max_unavailable: max, held: below(3), has_good: true };
+            let limits =
+                DecisionLimits { max_unavailable: max, partition: below(3), has_good: true };
             for _round in 0..100 {
-                let unready = now.iter().filter(|member| !member.is_ready).count();
+                let unready = now.iter().filter(|child| !child.is_ready).count();
                 let assigned = decide(&now, &limits);
-                let is_taken = |(member, to): &(&WantedChild, &Assigned)| {
-                    member.is_ready
-                        && member.at == Some(ChildRevision::Other)
+                let is_taken = |(child, to): &(&WantedChild, &Assigned)| {
+                    child.is_ready
+                        && child.at == Some(ChildRevision::Other)
                         && **to == Assigned::Target
                 };
                 let taken = now.iter().zip(&assigned).filter(is_taken).count();
                 assert!(taken == 0 || unready + taken <= max, "{text}: {now:?} {assigned:?}");
-                let held = now.iter().zip(&assigned).take(limits.held);
-                assert!(held.filter(is_taken).count() == 0, "{text}: a held member is updated");
-                // One of the members that are not ready becomes ready; updated ones stop being so.
-                for (member, to) in now.iter_mut().zip(&assigned) {
-                    if *to == Assigned::Target && member.at != Some(ChildRevision::Target) {
-                        *member = WantedChild { at: Some(ChildRevision::Target), is_ready: false };
+                let below = now.iter().zip(&assigned).take(limits.partition);
+                assert!(
+                    below.filter(is_taken).count() == 0,
+                    "{text}: a child below the partition is updated"
+                );
+                // One of the children that are not ready becomes ready; updated ones stop being so.
+                for (child, to) in now.iter_mut().zip(&assigned) {
+                    if *to == Assigned::Target && child.at != Some(ChildRevision::Target) {
+                        *child = WantedChild { at: Some(ChildRevision::Target), is_ready: false };
                     } else if *to == Assigned::Good {
-                        *member = WantedChild { at: Some(ChildRevision::Other), is_ready: false };
+                        *child = WantedChild { at: Some(ChildRevision::Other), is_ready: false };
                     }
                 }
-                if let Some(member) = now.iter_mut().find(|member| !member.is_ready) {
-                    member.is_ready = true;
+                if let Some(child) = now.iter_mut().find(|child| !child.is_ready) {
+                    child.is_ready = true;
                 }
             }
-            let above = now.iter().skip(limits.held);
+            let above = now.iter().skip(limits.partition);
             assert!(
-                above.clone().all(|member| member.at == Some(ChildRevision::Target)),
+                above.clone().all(|child| child.at == Some(ChildRevision::Target)),
                 "{text}: {now:?}"
             );
         }

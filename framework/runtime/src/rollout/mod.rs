@@ -1,14 +1,15 @@
 //! Rolling changes of several children: a new revision reaches them one after the other.
 //!
 //! A [`Rollout`] is given the names of the children and the part of the object's spec from which
-//! each child is made, its *state*. Each state that was ever wanted is a revision, kept in a
-//! `ControllerRevision` that the object owns; a label of each child names the revision from which
-//! it was made. So every reconcile finds on the objects how far the change is, also after a
-//! restart, and a child that is not updated yet is still applied, from its own revision.
+//! each child is made, its *state*. Each wanted state is a revision, kept in a `ControllerRevision`
+//! that the object owns until it is no longer used and the [history](Rollout::history) is full; a
+//! label of each child names the revision from which it was made. So every reconcile finds on the
+//! objects how far the change is, also after a restart, and a child that is not updated yet is
+//! still applied, from its own revision.
 //!
 //! The rules are those of `StatefulSet`s where these have one: children are updated from the last
 //! to the first, those below the [partition](Rollout::partition) are left as they are, and children
-//! that are not ready are updated first, because they serve nobody. Beside them a
+//! that are not ready are updated first, because they serve no traffic. Beside them a
 //! [canary](Rollout::canary) may pause the change, and a [deadline](Rollout::deadline) rolls it
 //! back to the last revision in which all children were ready.
 //!
@@ -23,9 +24,9 @@
 //! | [`UPDATED_READY_AT`] | revision | time at which all children that had it were ready |
 //! | [`REFUSED_SINCE`] | revision | time since which the API server refuses a child in it |
 //! | [`ROLLED_BACK`] | revision | the reason for which it was rolled back |
-//! | [`PROMOTE`] | the object | name of the revision whose canary a person approves |
+//! | [`PROMOTE`] | the object | names of the revisions whose canaries a person approves |
 //!
-//! Absent: restarts of the children themselves, and traffic between revisions.
+//! Not provided: restarts of the children themselves, and traffic between revisions.
 
 // DESIGN.md, 169: Revisions of bulk children are ControllerRevisions, and a decision without I/O
 
@@ -70,13 +71,15 @@ pub const CANARY_PASSED_AT: &str = "windlass.dev/canary-passed-at";
 /// Annotation of a revision with the last time at which all children that had it were ready. The
 /// deadline concerns children that got it later.
 pub const UPDATED_READY_AT: &str = "windlass.dev/updated-ready-at";
-/// Annotation of a revision with the time since which the API server refuses a child in it (422, or
-/// 403 but for a quota and a namespace that is being deleted).
+/// Annotation of a revision with the time since which the API server refuses a child in it (422 or
+/// 403, but for refusals that end without a change of the object: a write that came too late, a
+/// namespace that is being deleted, a quota, an admission plugin that is not ready).
 pub const REFUSED_SINCE: &str = "windlass.dev/refused-since";
 /// Annotation of a revision with the reason for which it was rolled back. A person who removes it
 /// lets the revision be tried again; a change of the state does as well.
 pub const ROLLED_BACK: &str = "windlass.dev/rolled-back";
-/// Annotation of the reconciled object with the name of the revision whose canary is approved.
+/// Annotation of the reconciled object with the name of the revision whose canary is approved;
+/// several names are separated by commas.
 pub const PROMOTE: &str = "windlass.dev/promote";
 
 /// A rolling change of the children of one object, for one reconcile.
@@ -116,8 +119,7 @@ pub struct Rollout<'a, C: Reconciler, S> {
     name: &'a str,
     state: S,
     settings: Settings,
-    /// Whether a graph has the children, marks them by the name and removes those that are not
-    /// wanted.
+    /// Whether the children are a field of a graph, which labels and deletes them.
     is_field: bool,
 }
 
@@ -150,15 +152,15 @@ impl<'a, C: Reconciler, S> Rollout<'a, C, S> {
     /// Costs no request when nothing changes. Reconcile again when children change (`owns(…)`) and
     /// as [`RolloutStatus::action`] says.
     ///
-    /// The object is a namespaced one, and its children are in its namespace. A revision that an
-    /// older version of the operator wrote and whose state does not decode any more leaves its
-    /// children as they are, and is not rolled back to.
+    /// The object must be namespaced; its children are in its namespace. A revision whose state
+    /// does not decode any more, written by an older version of the operator, is no target of a
+    /// rollback, and its children are left as they are.
     ///
     /// `is_ready` is asked after the rules that all kinds share: a child that is being deleted, or
     /// whose controller has not observed its generation, is not ready.
     ///
-    /// Revisions are trusted as children are: who may create a `ControllerRevision` that the object
-    /// controls can choose a state that children are made from.
+    /// Revisions are trusted as children are: the right to create a `ControllerRevision` that the
+    /// object controls is the right to choose a state from which children are made.
     ///
     /// # Errors
     /// Those of [`Context::apply_owned`] and [`Context::delete_owned`]: the first one is returned
@@ -208,14 +210,15 @@ pub struct RolloutStatus {
 pub enum RolloutPhase {
     /// All children have the revision and are ready.
     Complete,
-    /// Children are updated, or not ready yet.
+    /// Children are being updated or are not ready yet.
     Progressing,
     /// All children at and above the partition have the revision and are ready.
     Partitioned,
     /// The canaries are ready; the others follow after this time, or when a person approves
     /// (`None`).
     Paused(Option<Duration>),
-    /// The newest revision was rolled back, for this reason, and all children have the one before.
+    /// The newest revision was rolled back, for this reason, and all children have the
+    /// last good one: the last in which all of them were ready.
     RolledBack(String),
     /// A child was not ready in time, for this reason, and there is no revision to roll back to.
     Stalled(String),

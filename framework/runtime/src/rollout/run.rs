@@ -22,7 +22,7 @@ use windlass_core::rbac::Owns;
 use windlass_core::resource::{FullObject, ResourceExt};
 use windlass_core::text::shorten;
 
-/// Most bytes of a person's value in a text.
+/// Longest part of an annotation's value in a message, in bytes.
 const LONGEST_VALUE: usize = 80;
 
 /// One pass.
@@ -38,7 +38,7 @@ pub(super) struct RolloutRun<'a, C: Reconciler, S> {
 
 /// A wanted child, as the cache shows it.
 struct RolloutChild {
-    member: WantedChild,
+    wanted: WantedChild,
     /// Name of its revision; empty for a missing child, and for one that has none.
     revision: String,
     /// Time at which it got the revision.
@@ -94,17 +94,17 @@ where
         C: Owns<K>,
     {
         let mut view = self.view(is_ready).await?;
-        let held = self.held(&mut view).await?;
+        let partition = self.effective_partition(&mut view).await?;
         let limits = DecisionLimits {
             max_unavailable: self.settings.max_unavailable,
-            held: held.count,
+            partition: partition.count,
             has_good: view.good.is_some(),
         };
         // One child that is refused does not stop the others.
         let (mut failure, mut is_refused) = (None, false);
-        let members: Vec<WantedChild> = view.children.iter().map(|child| child.member).collect();
+        let children: Vec<WantedChild> = view.children.iter().map(|child| child.wanted).collect();
         for ((name, child), assigned) in
-            self.names.iter().zip(&view.children).zip(decide(&members, &limits))
+            self.names.iter().zip(&view.children).zip(decide(&children, &limits))
         {
             let revision = match assigned {
                 Assigned::Target => Some(&view.target),
@@ -120,13 +120,13 @@ where
             }
         }
         self.note_refusal(&mut view, is_refused).await?;
-        // Those of a field go in the order of its graph.
+        // Children of a graph's field are deleted by the graph, in its order.
         if !self.is_field
             && let Err(error) = self.delete_others::<K>().await
         {
             failure.get_or_insert(error);
         }
-        let status = self.finish(view, &held).await?;
+        let status = self.finish(view, &partition).await?;
         failure.map_or(Ok(status), Err)
     }
 
@@ -169,7 +169,7 @@ where
             _ => newest,
         };
         for child in &mut children {
-            child.member.at = child.member.at.map(|_| match child.revision == target.name {
+            child.wanted.at = child.wanted.at.map(|_| match child.revision == target.name {
                 true => ChildRevision::Target,
                 false => ChildRevision::Other,
             });
@@ -198,15 +198,15 @@ where
                 owners.clone().any(|one| one.controller == Some(true) && one.uid == owner)
             });
             let Some(child) = child else {
-                let member = WantedChild { at: None, is_ready: false };
-                return RolloutChild { member, revision: String::new(), since: None };
+                let wanted = WantedChild { at: None, is_ready: false };
+                return RolloutChild { wanted, revision: String::new(), since: None };
             };
             let revision = child.label(REVISION).unwrap_or_default().to_owned();
             let at =
                 Some(if revision == newest { ChildRevision::Target } else { ChildRevision::Other });
             let is_ready = Readiness::shared(&*child).is_none() && is_ready(&child);
             let since = child.annotation(REVISION_SINCE).and_then(|time| time.parse().ok());
-            RolloutChild { member: WantedChild { at, is_ready }, revision, since }
+            RolloutChild { wanted: WantedChild { at, is_ready }, revision, since }
         };
         self.names.iter().map(of).collect()
     }
@@ -239,10 +239,10 @@ where
         late.map(|(_, name)| format!("\"{name}\" was not ready within {} s", deadline.as_secs()))
     }
 
-    /// The time since which a child has the revision without being ready; `None` for a child that
-    /// the deadline does not concern.
+    /// Time that has passed since a child got the revision, while it is not ready; `None` for a
+    /// child that the deadline does not concern.
     fn waited(&self, revision: &Revision, child: &RolloutChild) -> Option<Duration> {
-        if child.member.at != Some(ChildRevision::Target) || child.member.is_ready {
+        if child.wanted.at != Some(ChildRevision::Target) || child.wanted.is_ready {
             return None;
         }
         let all_ready = revision.time(UPDATED_READY_AT);
@@ -250,13 +250,13 @@ where
         since.and_then(|since| passed(since, self.now))
     }
 
-    /// The time since which the API server refuses a child in the revision.
+    /// Time that has passed since the API server began to refuse a child in the revision.
     fn refused(&self, revision: &Revision) -> Option<Duration> {
         revision.time(REFUSED_SINCE).and_then(|since| passed(since, self.now))
     }
 
-    /// Notes since when the API server refuses a child in the newest revision: such a child never
-    /// gets the revision, so that no other mark begins its deadline.
+    /// Records the time since which the API server refuses a child in the newest revision: such a
+    /// child never gets the revision, so no other mark begins its deadline.
     async fn note_refusal(
         &self,
         view: &mut RolloutView<'_, C>,
@@ -270,8 +270,7 @@ where
         view.revisions.annotate(&view.target.name, REFUSED_SINCE, value).await
     }
 
-    /// The time until the first deadline of a child; of one that gets the revision now, the whole
-    /// deadline.
+    /// The time until the first deadline of a child: the whole deadline if no child waits.
     fn deadline_in(&self, view: &RolloutView<'_, C>) -> Option<Duration> {
         let deadline = self.deadline(&view.target).filter(|_| view.rolled_back.is_none())?;
         let waited = |child: &RolloutChild| self.waited(&view.target, child);
@@ -323,11 +322,11 @@ where
     }
 }
 
-/// Members that keep their revisions.
-struct HeldMembers {
+/// Children that keep their revisions: those below the partition, and those that wait for a canary.
+struct EffectivePartition {
     /// Their number, from the first.
     count: usize,
-    /// Whether a canary holds them, and the rest of its pause.
+    /// Whether they wait for a canary, and the rest of its pause (`None`: until a person approves).
     canary: Option<Option<Duration>>,
 }
 
@@ -336,12 +335,16 @@ where
     C: Reconciler + Owns<ControllerRevision>,
     S: Serialize + DeserializeOwned + Send + Sync,
 {
-    /// Decides which members keep their revisions, and notes since when the canaries are ready.
-    async fn held(&self, view: &mut RolloutView<'_, C>) -> Result<HeldMembers, Error> {
+    /// Decides which children keep their revisions, and records the time since which the canaries
+    /// are ready.
+    async fn effective_partition(
+        &self,
+        view: &mut RolloutView<'_, C>,
+    ) -> Result<EffectivePartition, Error> {
         let total = view.children.len();
-        let none = |count| Ok(HeldMembers { count, canary: None });
+        let none = |count| Ok(EffectivePartition { count, canary: None });
         match (&view.rolled_back, &view.good) {
-            // A rollback concerns all children, whatever held others.
+            // A rollback changes all children; neither partition nor canary limits it.
             (Some(_), Some(_)) => return none(0),
             // Stalled: no further child gets the revision.
             (Some(_), None) => return none(total),
@@ -358,7 +361,7 @@ where
         }
         let first = total - canary.count;
         let is_done = |child: &RolloutChild| {
-            child.member.at == Some(ChildRevision::Target) && child.member.is_ready
+            child.wanted.at == Some(ChildRevision::Target) && child.wanted.is_ready
         };
         let is_ready = view.children[first..].iter().all(is_done);
         let since = is_ready.then(|| view.target.time(CANARY_READY_AT).unwrap_or(self.now));
@@ -373,7 +376,7 @@ where
             view.revisions.annotate(&view.target.name, CANARY_PASSED_AT, now).await?;
             return none(partition);
         }
-        Ok(HeldMembers { count: first, canary: Some(rest) })
+        Ok(EffectivePartition { count: first, canary: Some(rest) })
     }
 
     /// Whether a person approved the canary of a revision.
@@ -384,7 +387,7 @@ where
             .is_some_and(|names| names.split(',').any(|it| it.trim() == revision.name))
     }
 
-    /// Returns what a person has approved in place of the revision that waits.
+    /// Returns the value of [`PROMOTE`] while a canary waits for an approval.
     fn not_promoted(&self, phase: &RolloutPhase) -> Option<String> {
         let value = self.cx.object().annotation(PROMOTE);
         let value = value.filter(|_| matches!(phase, RolloutPhase::Paused(_)))?;
@@ -395,23 +398,23 @@ where
     async fn finish(
         &self,
         mut view: RolloutView<'_, C>,
-        held: &HeldMembers,
+        partition: &EffectivePartition,
     ) -> Result<RolloutStatus, Error> {
         let deadline_in = self.deadline_in(&view);
         let (total, target) = (view.children.len(), view.target.name.clone());
         let is_done = |child: &RolloutChild| {
-            child.member.at == Some(ChildRevision::Target) && child.member.is_ready
+            child.wanted.at == Some(ChildRevision::Target) && child.wanted.is_ready
         };
         let updated =
-            view.children.iter().filter(|it| it.member.at == Some(ChildRevision::Target)).count();
-        let ready = view.children.iter().filter(|child| child.member.is_ready).count();
-        let are_done = view.children.iter().skip(held.count).all(is_done);
+            view.children.iter().filter(|it| it.wanted.at == Some(ChildRevision::Target)).count();
+        let ready = view.children.iter().filter(|child| child.wanted.is_ready).count();
+        let are_done = view.children.iter().skip(partition.count).all(is_done);
         // All children became ready in spite of their delay.
         if view.rolled_back.is_some() && view.good.is_none() && view.children.iter().all(is_done) {
             view.revisions.annotate(&target, ROLLED_BACK, None).await?;
             view.rolled_back = None;
         }
-        let phase = match (view.rolled_back.take(), held.canary) {
+        let phase = match (view.rolled_back.take(), partition.canary) {
             (Some(reason), _) if view.good.is_none() => RolloutPhase::Stalled(reason),
             (Some(reason), _) if are_done => RolloutPhase::RolledBack(reason),
             (None, Some(rest)) => RolloutPhase::Paused(rest),
@@ -442,13 +445,13 @@ where
     /// note.
     async fn note_updated(&self, view: &mut RolloutView<'_, C>) -> Result<(), Error> {
         let updated =
-            || view.children.iter().filter(|it| it.member.at == Some(ChildRevision::Target));
+            || view.children.iter().filter(|it| it.wanted.at == Some(ChildRevision::Target));
         let noted = view.target.time(UPDATED_READY_AT);
         let is_new = |child: &RolloutChild| {
             child.since.is_none_or(|since| noted.is_none_or(|then| since >= then))
         };
         if self.settings.deadline.is_none()
-            || !updated().all(|child| child.member.is_ready)
+            || !updated().all(|child| child.wanted.is_ready)
             || !updated().any(is_new)
             || noted == Some(self.now)
         {

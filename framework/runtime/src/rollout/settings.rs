@@ -19,9 +19,9 @@ impl Canary {
     }
 
     /// The last `count` children get the change first, and the others when a person approves it: by
-    /// the annotation [`PROMOTE`](super::PROMOTE) of the object, with the name of the revision. It
-    /// counts while the canaries are ready, and each time that the revision is wanted: remove it
-    /// afterwards.
+    /// the annotation [`PROMOTE`](super::PROMOTE) of the object, with the name of the revision, or
+    /// several names with commas between them. The approval counts while the canaries are ready,
+    /// and each time that the revision is wanted: remove the annotation afterwards.
     ///
     /// [`RolloutStatus::revision`](super::RolloutStatus::revision) is that name; it belongs into a
     /// condition or an Event.

@@ -1,7 +1,7 @@
 //! The settled state of an operator: waits until the operator has nothing left to do.
 //!
 //! Invariant: an operator counts as settled only if controllers were idle before and after the
-//! comparison of the caches, and did not work in between. A single look would miss a key that a
+//! comparison of the caches, and did not work in between. A single check would miss a key that a
 //! late event adds during the comparison.
 
 // DESIGN.md, 5: `settled()` compares cached keys and versions with the API server
@@ -25,7 +25,7 @@ use windlass_runtime::manager::{Exit, Running};
 ///
 /// Time by the cluster's clock.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Time between two looks.
+/// Time between two checks.
 ///
 /// Short beside the time that a reconcile against the embedded server needs, long enough that the
 /// lists of a comparison do not keep a real server busy.
@@ -94,7 +94,7 @@ struct EndlessReconcileGuard {
 impl EndlessReconcileGuard {
     /// Returns the objects that are reconciled without end, a sentence each.
     fn endless(&self) -> Vec<String> {
-        told(self.controllers.iter().map(|one| (one.name(), one.busy_report().endless)))
+        prefixed(self.controllers.iter().map(|one| (one.name(), one.busy_report().endless)))
     }
 }
 
@@ -116,9 +116,10 @@ impl Drop for EndlessReconcileGuard {
 /// Prefixes each sentence with the controller's name.
 ///
 /// Input: names of controllers, each with sentences.
-fn told<N: AsRef<str>>(said: impl Iterator<Item = (N, Vec<String>)>) -> Vec<String> {
-    let one = |name: &N, said: &str| format!("controller {:?}: {said}", name.as_ref());
-    said.flat_map(|(name, said)| said.iter().map(|said| one(&name, said)).collect::<Vec<_>>())
+fn prefixed<N: AsRef<str>>(sentences: impl Iterator<Item = (N, Vec<String>)>) -> Vec<String> {
+    let one = |name: &N, text: &str| format!("controller {:?}: {text}", name.as_ref());
+    sentences
+        .flat_map(|(name, texts)| texts.iter().map(|text| one(&name, text)).collect::<Vec<_>>())
         .collect()
 }
 
@@ -297,7 +298,7 @@ impl RunningOperator {
             loop {
                 let before = self.running.states();
                 clock.sleep(QUIET).await;
-                // Equal counts: no reconcile began and ended between the two looks.
+                // Equal counts: no reconcile began and ended between the two checks.
                 if self.busy().is_empty() && self.running.states() == before {
                     return;
                 }
@@ -313,7 +314,7 @@ impl RunningOperator {
 
     /// Returns the reasons why controllers do not come to rest, a sentence each.
     fn busy_report(&self) -> Vec<String> {
-        told(
+        prefixed(
             self.running
                 .busy_report()
                 .into_iter()
@@ -374,7 +375,7 @@ impl RunningOperator {
         // Work that began and ended during the comparison: the caches may have been compared too
         // early.
         if left.is_empty() && self.running.states() != before {
-            // Not a fault alone: the caller looks again.
+            // Not a fault alone: the caller checks again.
             left.push("a controller worked meanwhile".to_owned());
         }
         left
@@ -411,7 +412,7 @@ pub(super) async fn differences(client: &Client, view: &CacheView) -> Vec<String
     for namespace in &view.namespaces {
         let api = client.dynamic(view.info.clone(), namespace.as_deref());
         // The server's list is read after the cache's versions were: an event that arrives in
-        // between shows as a difference, which the next look resolves.
+        // between shows as a difference, which the next check resolves.
         let mut list = api.list();
         if let Some(labels) = &view.labels {
             list = list.labels(labels);

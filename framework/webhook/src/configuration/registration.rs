@@ -168,7 +168,7 @@ impl WebhookRegistration {
         &self.conditions
     }
 
-    /// Says that the handler acts outside of the answer, but not for dry runs (`NoneOnDryRun`).
+    /// Declares that the handler acts outside of the answer, but not for dry runs (`NoneOnDryRun`).
     pub fn side_effects_outside(mut self) -> Self {
         self.side_effects = true;
         self

@@ -184,7 +184,7 @@ async fn try_look<K: Admitting>(
     place: Place<'_>,
 ) -> Result<(), Error> {
     let Some(mut stored) = place.client.all::<K>().get_opt(name).await? else {
-        // One that is applied again is nobody's yet.
+        // A configuration that is applied again has no writer yet.
         *known = KnownConfiguration::default();
         place.status.hide(&contested::<K>(name));
         return Err(missing::<K>(name));

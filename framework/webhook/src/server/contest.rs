@@ -44,7 +44,8 @@ impl<T> Default for KnownSetting<T> {
 }
 
 impl<T: Clone + PartialEq> KnownSetting<T> {
-    /// Sets the right value; returns whether it is another one, which nobody contests yet.
+    /// Sets the right value; returns whether it differs from the one before. A new value starts
+    /// without losses, so it is not contested.
     pub(super) fn expect(&mut self, right: &T) -> bool {
         let is_new = self.right.as_ref() != Some(right);
         if is_new {

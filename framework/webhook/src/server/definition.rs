@@ -168,7 +168,7 @@ impl<'a> Conversions<'a> {
     ) -> Result<(), Error> {
         let found = self.client.all::<CustomResourceDefinition>().get_opt(name).await?;
         let Some(stored) = found else {
-            // One that is installed again is nobody's yet.
+            // A definition that is installed again has no writer yet.
             self.known.remove(name);
             self.had.remove(name);
             self.taken.remove(name);

@@ -4,7 +4,7 @@
 //! of the process. A process that started before the one of the annotation leaves other webhooks
 //! alone; one that started later replaces them. A process that left them alone for five minutes
 //! asks by the annotation, and any process with these webhooks answers there; without an answer
-//! within a minute they are nobody's any more, and are replaced.
+//! within a minute they belong to no process any more, and are replaced.
 
 // DESIGN.md, 307: The replica that started last decides about the webhooks of its operator
 // DESIGN.md, 244: A start that finds its webhooks right is their last start

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns what is sent for a response.
+/// Returns the JSON that is sent for a response.
 fn sent_for(response: AdmissionResponse) -> Value {
     let answer = crate::review::HandlerResponse { response, ..Default::default() };
     let admission = Admission { uid: "7a".to_owned(), ..Admission::default() };

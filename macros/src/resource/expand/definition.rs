@@ -146,7 +146,7 @@ fn field(field: &RootField) -> TokenStream {
     let json = &field.json.value;
     let at_type = private_at(at(ty.span()));
     // As in `#[derive(Schema)]`: Kubernetes types need no attribute here either.
-    let shape = crate::schema::asked_of_root(ty, schema_at);
+    let shape = crate::schema::requested_of_root(ty, schema_at);
     let schema = match field.default_path() {
         Some(default) => {
             let skip = field.skip_if.as_ref();

@@ -66,7 +66,7 @@ fn value<'a>(content: impl Opaque + 'static) -> Value<'a> {
     Value::Opaque(Arc::new(content))
 }
 
-/// Returns the body of the function of authorization with this name.
+/// Returns the implementation of the authorizer function `name`.
 pub(super) fn lookup(name: &str) -> Option<Function> {
     Some(match name {
         "path" => path,

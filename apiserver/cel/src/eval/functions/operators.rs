@@ -78,7 +78,7 @@ fn order<'a>(
     compare_within(left, right, call.work).map(|order| Value::Bool(accept(order)))
 }
 
-/// The order of two values; texts take the steps of reading them.
+/// The order of two values; strings and bytes take the steps of reading them.
 pub(super) fn compare_within<'a>(
     left: &Value<'a>,
     right: &Value<'a>,

@@ -45,7 +45,7 @@ enum Role {
 /// States that the annotation knows.
 const STATES: [&str; 5] = ["Running", "NotReady", "Pending", "Failed", "Succeeded"];
 
-/// Returns why an annotation of a Pod is ignored.
+/// Returns the text about an annotation of a Pod that is ignored; `None` if there is none.
 pub(super) fn fault(pod: &Value) -> Option<String> {
     let annotations = &pod["metadata"]["annotations"];
     let ignored = |name: &str, text: &str, wanted: &str| {

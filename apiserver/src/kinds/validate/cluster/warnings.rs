@@ -83,8 +83,8 @@ pub(in crate::kinds::validate) fn warnings(
                 for (number, one) in items(&term["matchLabelExpressions"]) {
                     let at =
                         format!("allowedTopologies[{index}].matchLabelExpressions[{number}].key");
-                    let told = node_label(text(one, "key"));
-                    found.extend(told.map(|text| format!("{at}: {text}")));
+                    let warnings = node_label(text(one, "key"));
+                    found.extend(warnings.map(|text| format!("{at}: {text}")));
                 }
             }
         }
@@ -99,8 +99,9 @@ pub(in crate::kinds::validate) fn warnings(
             let topology = &object["nodeTopology"];
             term(topology, "nodeTopology", &mut found);
             for (key, _) in topology["matchLabels"].as_object().into_iter().flatten() {
-                let told = node_label(key);
-                found.extend(told.map(|text| format!("nodeTopology.matchLabels.{key}: {text}")));
+                let warnings = node_label(key);
+                found
+                    .extend(warnings.map(|text| format!("nodeTopology.matchLabels.{key}: {text}")));
             }
         }
         _ => {}
@@ -112,9 +113,9 @@ pub(in crate::kinds::validate) fn warnings(
 pub(in crate::kinds::validate) fn term(term: &Value, at: &str, found: &mut Vec<String>) {
     for (index, one) in items(&term["matchExpressions"]) {
         let key = text(one, "key");
-        let told = node_label(key);
+        let warnings = node_label(key);
         found.extend(
-            told.map(|text| format!("{at}.matchExpressions[{index}].key: {key} is {text}")),
+            warnings.map(|text| format!("{at}.matchExpressions[{index}].key: {key} is {text}")),
         );
     }
 }
@@ -205,7 +206,7 @@ mod tests {
     use super::*;
     use crate::kinds::builtin;
 
-    fn told(name: &str, old: Option<&Value>, object: &Value) -> usize {
+    fn count(name: &str, old: Option<&Value>, object: &Value) -> usize {
         let kind = builtin::kinds().into_iter().find(|kind| kind.name() == name).unwrap();
         warnings(&kind, old, object).len()
     }
@@ -213,22 +214,22 @@ mod tests {
     #[test]
     fn only_new_slices_are_told_of_their_type() {
         let slice = json!({"addressType": "FQDN"});
-        assert_eq!(told("EndpointSlice", None, &slice), 1);
-        assert_eq!(told("EndpointSlice", Some(&slice), &slice), 0);
+        assert_eq!(count("EndpointSlice", None, &slice), 1);
+        assert_eq!(count("EndpointSlice", Some(&slice), &slice), 0);
     }
 
     #[test]
     fn an_annotation_of_accounts_is_told_once() {
         let account = json!({"metadata": {"annotations": {MOUNTABLE: "true"}}});
-        assert_eq!(told("ServiceAccount", None, &account), 1);
-        assert_eq!(told("ServiceAccount", Some(&account), &account), 0);
-        assert_eq!(told("ServiceAccount", Some(&json!({})), &account), 1);
+        assert_eq!(count("ServiceAccount", None, &account), 1);
+        assert_eq!(count("ServiceAccount", Some(&account), &account), 0);
+        assert_eq!(count("ServiceAccount", Some(&json!({})), &account), 1);
     }
 
     #[test]
     fn a_negative_limit_of_revisions_is_no_limit() {
         let set = |limit: i64| json!({"spec": {"revisionHistoryLimit": limit}});
-        assert_eq!(told("StatefulSet", None, &set(0)), 0);
-        assert_eq!(told("StatefulSet", None, &set(-1)), 1);
+        assert_eq!(count("StatefulSet", None, &set(0)), 0);
+        assert_eq!(count("StatefulSet", None, &set(-1)), 1);
     }
 }

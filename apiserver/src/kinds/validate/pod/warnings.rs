@@ -126,11 +126,11 @@ pub(crate) fn armor_warnings(kind: &Kind, pod: &Value) -> Vec<String> {
     let bare = containers.filter(|(_, one)| !one["securityContext"]["appArmorProfile"].is_object());
     let keys = bare.map(|(_, one)| format!("{APP_ARMOR_OF}{}", text(one, "name")));
     let own = &pod["spec"]["securityContext"]["appArmorProfile"];
-    let told = keys.filter(|key| {
+    let warnings = keys.filter(|key| {
         let profile = annotations[key].as_str();
         profile.is_some() && admission::armor(profile).is_none_or(|profile| profile != *own)
     });
-    told.map(|key| format!("metadata.annotations[{key}]: {ARMOR}")).collect()
+    warnings.map(|key| format!("metadata.annotations[{key}]: {ARMOR}")).collect()
 }
 
 /// Appends the warnings about labels of nodes that have others in their place.
@@ -138,8 +138,8 @@ fn node_labels(spec: &Value, at: &str, found: &mut Vec<String>) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
     for (key, _) in spec["nodeSelector"].as_object().into_iter().flatten() {
-        let told = cluster::node_label(key);
-        found.extend(told.map(|text| format!("{at}.nodeSelector[{key}]: {text}")));
+        let warnings = cluster::node_label(key);
+        found.extend(warnings.map(|text| format!("{at}.nodeSelector[{key}]: {text}")));
     }
     let (nodes, at_nodes) =
         (&spec["affinity"]["nodeAffinity"], format!("{at}.affinity.nodeAffinity"));
@@ -152,8 +152,8 @@ fn node_labels(spec: &Value, at: &str, found: &mut Vec<String>) {
     }
     for (index, one) in items(&spec["topologySpreadConstraints"]) {
         let key = text(one, "topologyKey");
-        let told = cluster::node_label(key);
-        found.extend(told.map(|text| {
+        let warnings = cluster::node_label(key);
+        found.extend(warnings.map(|text| {
             format!("{at}.topologySpreadConstraints[{index}].topologyKey: {key} is {text}")
         }));
     }

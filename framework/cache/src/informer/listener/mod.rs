@@ -153,7 +153,7 @@ impl Listener {
         Arc::new(Self::new(identity, delivery, resync))
     }
 
-    /// Creates a listener of the informer, at a pace.
+    /// Creates a listener of the informer, with the share of time that it may use.
     pub(in crate::informer) fn internal(
         identity: ListenerIdentity,
         merging: MergePolicy,

@@ -370,7 +370,7 @@ async fn a_listener_that_reads_its_own_cache_by_an_unheld_store_does_not_keep_it
     let servers = Servers::start(&environment());
     let listen = |is_held: bool| {
         let informer = servers.registry.informer::<ConfigMap>();
-        let store = if is_held { informer.store() } else { informer.store().unheld() };
+        let store = if is_held { informer.store() } else { informer.store().non_owning() };
         let memory = Arc::downgrade(&informer.informer_ref.core().store);
         (informer.on_change(move |_| _ = store.len()), memory)
     };

@@ -17,7 +17,7 @@ pub(super) struct ReflectorBackoff {
     /// Limit of the bound, however many failures follow each other; option `largest_pause`.
     largest: Duration,
     /// Time after which an open stream counts as healthy: the next failure is a first failure.
-    quiet: Duration,
+    healthy_after: Duration,
     /// Source of the jitter; tests give it a fixed seed.
     rng: Rng,
 }
@@ -25,8 +25,9 @@ pub(super) struct ReflectorBackoff {
 impl ReflectorBackoff {
     /// Creates a backoff without failures; the bounds are those of `options`.
     pub(super) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
-        let ReflectorOptions { first_pause: first, largest_pause: largest, quiet, .. } = *options;
-        Self { bound: first, first, largest, quiet, rng }
+        let ReflectorOptions { first_pause: first, largest_pause: largest, healthy_after, .. } =
+            *options;
+        Self { bound: first, first, largest, healthy_after, rng }
     }
 
     /// Returns the next pause, after a stream that was open for `open_for`.
@@ -34,7 +35,7 @@ impl ReflectorBackoff {
     /// The bound doubles with each call, also when the drawn pause was short: the growth depends on
     /// the number of failures only.
     pub(super) fn pause(&mut self, open_for: Duration) -> Duration {
-        if open_for >= self.quiet {
+        if open_for >= self.healthy_after {
             self.reset();
         }
         let pause = self.rng.jitter(self.bound);

@@ -21,7 +21,7 @@ impl Machine {
         open_for: Duration,
         now: Instant,
     ) -> NextAction {
-        self.series = self.series.filter(|series| series.includes(&end));
+        self.streak = self.streak.filter(|streak| streak.includes(&end));
         let named_version = self.break_off();
         match end {
             // After `Unsupported` the cause stays: the list is the same, by another request.
@@ -103,15 +103,15 @@ impl Machine {
 
     /// Handles an internal error: resumes, or lists again after `internal_errors_for`.
     fn internal(&mut self, why: String, open_for: Duration, now: Instant) -> NextAction {
-        let since = match self.series {
+        let since = match self.streak {
             Some(RetryStreak::Internal(since)) => since,
             _ => now,
         };
-        self.series = Some(RetryStreak::Internal(since));
+        self.streak = Some(RetryStreak::Internal(since));
         let window = self.options.internal_errors_for;
         // Without a position a list follows anyway.
         if self.resume().is_some() && window.is_some_and(|window| now - since >= window) {
-            self.series = None;
+            self.streak = None;
             self.list_again("internal_error");
         }
         self.failed(why, open_for)
@@ -143,7 +143,7 @@ impl Machine {
     /// the last such list followed shortly before: a server that forgets faster than the reflector
     /// reads is listed with the pauses of a failing server.
     fn may_list_at_once(&mut self, now: Instant) -> bool {
-        let is_first = self.expired_at.is_none_or(|at| now >= at + self.options.quiet);
+        let is_first = self.expired_at.is_none_or(|at| now >= at + self.options.healthy_after);
         let may = is_first && self.resume().is_some();
         if may {
             self.expired_at = Some(now);
@@ -160,7 +160,7 @@ impl Machine {
         let absence = Absence::new(why.clone(), before);
         let bound = absence.longest_pause();
         self.phase = Phase::ListDue(ListDue { cause: "absent", absence: Some(absence), ..due });
-        self.series = None;
+        self.streak = None;
         // Half of the pause is random, so that many reflectors do not ask at the same time.
         let pause = bound / 2 + self.backoff.jitter(bound / 2);
         NextAction::Wait { state: ReflectorState::Absent(why), pause, empties }

@@ -23,7 +23,8 @@
 //!
 //! Backing off is no phase: the backoff is the pause of a [`NextAction::Wait`], before an attempt
 //! in the phase that the end has left. A missing right (401, 403) is such a pause, too, with a
-//! state that names the right. A 404 is checked before counting ([`NotFound`]). The check whether
+//! state that names the right. A 404 is checked with discovery
+//! before it counts as an absence ([`NotFound`]). The check whether
 //! the store was set back ([`RollbackCheck`]) goes on beside an open watch. A stopped reflector has
 //! no phase: the reflector's future is dropped.
 
@@ -79,15 +80,15 @@ pub(super) struct Machine {
     position: Position,
     /// Bound of the next pause.
     backoff: ReflectorBackoff,
-    /// Set while all attempts end in the same way.
-    series: Option<RetryStreak>,
+    /// Set while all attempts end with an internal error, or all with a 404.
+    streak: Option<RetryStreak>,
     /// Time of the last expired watch after which the list followed at once.
     expired_at: Option<Instant>,
     /// Whether the server paged a list that could have been answered from memory.
     pages_any_version: bool,
 }
 
-/// An unbroken series of ends of the same kind, and the time of the first end.
+/// An unbroken streak of ends of the same kind, and the time of the first end.
 #[derive(Clone, Copy, Debug)]
 enum RetryStreak {
     /// Internal errors.
@@ -97,11 +98,11 @@ enum RetryStreak {
 }
 
 impl RetryStreak {
-    /// Returns whether the series goes on after `end`.
+    /// Returns whether the streak goes on after `end`.
     fn includes(self, end: &AttemptEnd) -> bool {
         match self {
             Self::Internal(_) => matches!(end, AttemptEnd::Internal(_)),
-            // A panic says nothing about the kind; a believed 404 ends the series anyway.
+            // A panic says nothing about the kind; a believed 404 ends the streak anyway.
             Self::NotFound(_) => matches!(
                 end,
                 AttemptEnd::Unconfirmed(_) | AttemptEnd::Absent(_) | AttemptEnd::Panicked(_)
@@ -119,7 +120,7 @@ impl Machine {
             position: Position::default(),
             backoff: ReflectorBackoff::new(options, rng.clone()),
             rng,
-            series: None,
+            streak: None,
             expired_at: None,
             pages_any_version: false,
         }
@@ -219,9 +220,9 @@ impl Machine {
         !mem::replace(logged, true)
     }
 
-    /// Judges a list that ends with `version`. `shows_older` is asked for a consistent read, and
-    /// tells whether the list has shown an object in an older state than the state handed over: the
-    /// store was set back then, even if versions have passed the position since.
+    /// Judges a list that ends with `version`. `shows_older` is called for a consistent read, and
+    /// returns whether the list has shown an object in an older state than the state already passed
+    /// to the sink: the store was set back then, even if versions have passed the position since.
     pub(super) fn judge_list(
         &self,
         version: &str,
@@ -261,8 +262,8 @@ impl Machine {
             logged_unexpected: list.logged_unexpected,
         });
         self.position.begin(version);
-        // Internal errors of watches go on to count: a list answers nothing about them.
-        self.series = self.series.filter(|series| matches!(series, RetryStreak::Internal(_)));
+        // A list says nothing about the watches' internal errors, so their streak continues.
+        self.streak = self.streak.filter(|streak| matches!(streak, RetryStreak::Internal(_)));
         Some(figures)
     }
 
@@ -342,14 +343,14 @@ impl Machine {
     /// there the 404 is not believed while discovery has the kind, and without discovery the 404
     /// must come twice.
     pub(super) fn not_found(&mut self, now: Instant) -> NotFound {
-        let since = match self.series {
+        let since = match self.streak {
             Some(RetryStreak::NotFound(since)) => Some(since),
             _ => None,
         };
         if self.is_absent() || since.is_some_and(|since| now >= since + UNCONFIRMED_LIMIT) {
             return NotFound::Confirmed;
         }
-        self.series = Some(RetryStreak::NotFound(since.unwrap_or(now)));
+        self.streak = Some(RetryStreak::NotFound(since.unwrap_or(now)));
         NotFound::Unconfirmed { is_repeated: since.is_some() && self.newest().is_none() }
     }
 }

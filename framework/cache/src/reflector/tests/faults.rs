@@ -370,7 +370,10 @@ async fn b15_the_age_of_the_view_is_known_by_events_and_bookmarks() {
     let began = Instant::now();
     let ages = || {
         let fresh = rig.status.freshness();
-        (began.max(fresh.heard.unwrap()) - began, began.max(fresh.advanced.unwrap()) - began)
+        (
+            began.max(fresh.last_received.unwrap()) - began,
+            began.max(fresh.advanced.unwrap()) - began,
+        )
     };
     let seconds = Duration::from_secs;
     tokio::time::sleep(seconds(40)).await;

@@ -61,7 +61,7 @@ async fn mechanism_48_trouble_is_told_to_a_handler_and_a_handler_that_panics_is_
         .on_error(|_| panic!("this is the test's"));
     rig.source.script(|number, _| (number < 6).then(|| MemoryResponse::status(500, "")));
     let status = panicking.status();
-    assert_eq!(status.what(), "the panicking one");
+    assert_eq!(status.description(), "the panicking one");
     let task = tokio::spawn(panicking.run(CancellationToken::new()));
     status.wait_for(|state| *state == ReflectorState::Watching).await;
     task.abort();

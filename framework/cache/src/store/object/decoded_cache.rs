@@ -32,7 +32,7 @@ struct WeakDecoded {
 
 impl WeakDecoded {
     /// An empty place; no object has this number.
-    fn nobody() -> Self {
+    fn empty() -> Self {
         Self { serial: u64::MAX, value: Weak::<()>::new() }
     }
 }
@@ -47,7 +47,7 @@ impl DecodedCache {
     /// Records the value of that object.
     pub(crate) fn put(&self, serial: u64, value: &Decoded) {
         let share = WeakDecoded { serial, value: Arc::downgrade(value) };
-        let places = (0..PLACES).map(|_| Mutex::new(WeakDecoded::nobody()));
+        let places = (0..PLACES).map(|_| Mutex::new(WeakDecoded::empty()));
         let places = self.places.get_or_init(|| places.collect());
         let before = std::mem::replace(&mut *places[place(serial)].lock(), share);
         // Outside of the lock: the last weak reference frees the memory of the value.

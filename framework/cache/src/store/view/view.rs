@@ -122,13 +122,13 @@ impl<K: Resource> Store<K> {
     /// # use k8s_openapi::api::core::v1::Pod;
     /// # use windlass::informer::Informer;
     /// # fn example(pods: &Informer<Pod>) {
-    /// let store = pods.store().unheld();
+    /// let store = pods.store().non_owning();
     /// // The listener reads its own cache and does not keep it running.
     /// pods.on_change(move |change| println!("{} of {}", change.key(), store.len())).keep();
     /// # }
     /// ```
     #[must_use]
-    pub fn unheld(&self) -> Self {
+    pub fn non_owning(&self) -> Self {
         Self { core: Arc::clone(&self.core), holder: None, kind: PhantomData }
     }
 

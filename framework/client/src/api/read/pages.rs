@@ -145,7 +145,7 @@ impl<K: Resource> ListStream<K> {
             let page = ready!(fetching.as_mut().poll(cx));
             self.fetching = None;
             match page {
-                Ok(page) => self.turn(page),
+                Ok(page) => self.take_page(page),
                 Err(error) => {
                     if let Err(error) = self.resume(error) {
                         self.next = NextPage::End;
@@ -167,7 +167,7 @@ impl<K: Resource> ListStream<K> {
     }
 
     /// Takes over a page and the token of the next page.
-    fn turn(&mut self, page: DecodedPage<K>) {
+    fn take_page(&mut self, page: DecodedPage<K>) {
         self.items = page.items.into_iter();
         self.resource_version = page.resource_version;
         self.next = match (page.continue_token, &self.next) {

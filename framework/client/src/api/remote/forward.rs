@@ -202,24 +202,24 @@ impl fmt::Debug for PortStream {
 struct Port {
     port: [u8; 2],
     /// Bytes of the port that each channel has sent.
-    said: [usize; 2],
+    received: [usize; 2],
     error: Vec<u8>,
 }
 
 impl Port {
     fn new(port: u16) -> Self {
-        Self { port: port.to_le_bytes(), said: [0; 2], error: Vec::new() }
+        Self { port: port.to_le_bytes(), received: [0; 2], error: Vec::new() }
     }
 
     /// Removes the port from the beginning of a channel.
     fn strip(&mut self, channel: u8, data: &mut Bytes) -> Result<(), SessionEnd> {
-        let said = &mut self.said[usize::from(channel)];
-        while *said < self.port.len() && !data.is_empty() {
+        let received = &mut self.received[usize::from(channel)];
+        while *received < self.port.len() && !data.is_empty() {
             // The port may come in several pieces.
-            if data.get_u8() != self.port[*said] {
+            if data.get_u8() != self.port[*received] {
                 return Err(SessionEnd::broken("the server forwards another port"));
             }
-            *said += 1;
+            *received += 1;
         }
         Ok(())
     }

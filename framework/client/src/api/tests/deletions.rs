@@ -101,5 +101,5 @@ async fn g_r3_a_repeated_deletion_by_uid_that_finds_the_object_gone_has_worked()
     assert!(error.is_ambiguous(), "{error}");
     let api = client(&Echo::with([doubt(), gone()])).namespace::<ConfigMap>("shop");
     let error = api.delete("home").resource_version("7").await.unwrap_err();
-    assert!(error.is_ambiguous() && error.doubt().is_some(), "{error}");
+    assert!(error.is_ambiguous() && error.uncertain_write().is_some(), "{error}");
 }

@@ -177,7 +177,7 @@ impl Call<'_> {
         trace::response(self.shared, self.request, status.as_u16(), &headers, &read);
         if let Some(status) = status::failure_in(&read) {
             let (code, size) = (status.code, read.len());
-            let retry_after = status::retry_after(&headers).or(asked(&status));
+            let retry_after = status::retry_after(&headers).or(requested_wait(&status));
             return Err(AttemptError::Status { status: Box::new(status), code, retry_after, size });
         }
         Ok(AttemptResponse { status, headers, read, rest: None })
@@ -207,7 +207,7 @@ impl Call<'_> {
         trace::response(self.shared, self.request, code.as_u16(), headers, &read);
         let status = status::of_answer(code, headers, &read);
         // The header takes precedence over the wait in the Status.
-        let retry_after = status::retry_after(headers).or(asked(&status));
+        let retry_after = status::retry_after(headers).or(requested_wait(&status));
         let (status, code) = (Box::new(status), code.as_u16());
         AttemptError::Status { status, code, retry_after, size: read.len() }
     }
@@ -236,7 +236,7 @@ impl Call<'_> {
 }
 
 /// Returns the wait that a Status asks for.
-fn asked(status: &ApiStatus) -> Option<Duration> {
+fn requested_wait(status: &ApiStatus) -> Option<Duration> {
     let seconds = status.details.as_ref()?.retry_after_seconds;
     (seconds > 0).then(|| Duration::from_secs(seconds))
 }

@@ -80,7 +80,7 @@ impl Bucket {
     }
 }
 
-/// A permit that is due later; returned when dropped before that time.
+/// A permit that is due later; returned when dropped before it is used.
 struct Reservation<'a> {
     owner: &'a TokenBucket,
     /// Number of the permit since the bucket was full.
@@ -89,7 +89,7 @@ struct Reservation<'a> {
     /// Instant from which the permit may be used.
     due: Instant,
     /// Whether the permit was used, so that the drop does not return the permit.
-    kept: bool,
+    used: bool,
 }
 
 impl TokenBucket {
@@ -109,8 +109,7 @@ impl TokenBucket {
         if self.refilled_at(bucket.full_at, bucket.used).is_some_and(|full| full <= now) {
             *bucket = Bucket::full(now);
         }
-        // A bucket holds no more than the burst: returned permits that were due before a full
-        // burst are dropped.
+        // Returned permits beyond a full burst are dropped.
         let refilled = now.saturating_duration_since(bucket.full_at).as_secs_f64() * self.qps;
         if !bucket.returned.is_empty() {
             bucket.returned = bucket.returned.split_off(&(refilled as u64));
@@ -126,7 +125,7 @@ impl TokenBucket {
         if !bucket.returned.remove(&number) {
             bucket.used += 1;
         }
-        Ok(Reservation { owner: self, number, full_at: bucket.full_at, due, kept: false })
+        Ok(Reservation { owner: self, number, full_at: bucket.full_at, due, used: false })
     }
 
     /// Returns the instant at which `permits` have been refilled since `from`; `None` for never.
@@ -144,7 +143,7 @@ impl Drop for Reservation<'_> {
         let mut bucket = self.owner.bucket.lock();
         // Waiters behind this reservation keep their due times; the next caller takes the returned
         // permit.
-        if !self.kept && bucket.full_at == self.full_at {
+        if !self.used && bucket.full_at == self.full_at {
             bucket.returned.insert(self.number);
         }
     }
@@ -154,7 +153,7 @@ impl RequestLimiter for TokenBucket {
     fn try_accept(&self) -> bool {
         match self.reserve(Some(self.clock.now())) {
             Ok(mut reservation) => {
-                reservation.kept = true;
+                reservation.used = true;
                 true
             }
             Err(_) => false,
@@ -182,7 +181,7 @@ impl RequestLimiter for TokenBucket {
             if reservation.due > self.clock.now() {
                 self.clock.sleep_until(reservation.due).await;
             }
-            reservation.kept = true;
+            reservation.used = true;
             Ok(())
         })
     }

@@ -78,12 +78,12 @@ impl WarningHandler for NoWarnings {
 /// The default of clients. Level WARN; the last 256 texts are remembered.
 #[derive(Debug, Default)]
 pub struct LogWarnings {
-    told: Mutex<SeenWarnings>,
+    seen: Mutex<SeenWarnings>,
 }
 
 impl WarningHandler for LogWarnings {
     fn warn(&self, warning: &Warning, template: &str) {
-        let new = self.told.lock().is_new(&warning.text);
+        let new = self.seen.lock().is_new(&warning.text);
         if new {
             tracing::warn!(url = template, "the API server warns: {}", warning.text);
         }
@@ -109,7 +109,7 @@ pub struct WriteWarnings {
     /// Locked for a line, so that lines of several calls do not mix.
     out: Mutex<Box<dyn io::Write + Send>>,
     /// Texts that were written; `None` to write each warning.
-    told: Option<Mutex<SeenWarnings>>,
+    seen: Option<Mutex<SeenWarnings>>,
     /// Whether the word `Warning` is yellow.
     colour: bool,
 }
@@ -117,7 +117,7 @@ pub struct WriteWarnings {
 impl WriteWarnings {
     /// Creates a handler that writes every warning to `out`. Errors of `out` are ignored.
     pub fn new(out: impl io::Write + Send + 'static) -> Self {
-        Self { out: Mutex::new(Box::new(out)), told: None, colour: false }
+        Self { out: Mutex::new(Box::new(out)), seen: None, colour: false }
     }
 
     /// Restricts the handler to a single line for each text.
@@ -125,7 +125,7 @@ impl WriteWarnings {
     /// Default: every warning. The last 256 texts are remembered.
     #[must_use]
     pub fn once_each(mut self) -> Self {
-        self.told = Some(Mutex::default());
+        self.seen = Some(Mutex::default());
         self
     }
 
@@ -141,7 +141,7 @@ impl WriteWarnings {
 
 impl WarningHandler for WriteWarnings {
     fn warn(&self, warning: &Warning, _: &str) {
-        if self.told.as_ref().is_some_and(|told| !told.lock().is_new(&warning.text)) {
+        if self.seen.as_ref().is_some_and(|seen| !seen.lock().is_new(&warning.text)) {
             return;
         }
         let word = if self.colour { "\u{1b}[33;1mWarning:\u{1b}[0m" } else { "Warning:" };
@@ -153,7 +153,7 @@ impl WarningHandler for WriteWarnings {
 impl fmt::Debug for WriteWarnings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WriteWarnings")
-            .field("once_each", &self.told.is_some())
+            .field("once_each", &self.seen.is_some())
             .field("coloured", &self.colour)
             .finish_non_exhaustive()
     }
@@ -193,8 +193,8 @@ pub(in crate::client) fn notify(handler: &dyn WarningHandler, headers: &HeaderMa
     let template = super::path_template::template(path);
     for warning in warnings(headers) {
         // The handler is the user's code: a panic there must not fail a call that has succeeded.
-        let told = catch_unwind(AssertUnwindSafe(|| handler.warn(&warning, &template)));
-        if told.is_err() {
+        let outcome = catch_unwind(AssertUnwindSafe(|| handler.warn(&warning, &template)));
+        if outcome.is_err() {
             tracing::error!(text = warning.text, "the warning handler panicked");
         }
     }
@@ -344,12 +344,12 @@ mod tests {
 
     #[test]
     fn mechanism_14_texts_that_were_told_are_remembered_within_bounds() {
-        let mut told = SeenWarnings::default();
+        let mut seen = SeenWarnings::default();
         for i in 0..REMEMBERED {
-            assert!(told.is_new(&i.to_string()));
+            assert!(seen.is_new(&i.to_string()));
         }
-        assert!(!told.is_new("0"));
-        assert!(told.is_new("one more") && told.is_new("0"), "the oldest was forgotten");
-        assert_eq!((told.texts.len(), told.order.len()), (REMEMBERED, REMEMBERED));
+        assert!(!seen.is_new("0"));
+        assert!(seen.is_new("one more") && seen.is_new("0"), "the oldest was forgotten");
+        assert_eq!((seen.texts.len(), seen.order.len()), (REMEMBERED, REMEMBERED));
     }
 }

@@ -173,7 +173,7 @@ async fn g_r3_a_refusal_after_a_repeated_write_leaves_its_fate_unknown() {
             assert_eq!(error.kind(), ErrorKind::Ambiguous, "{code}: {error}");
             assert_eq!(error.code(), Some(code));
             assert!(error.to_string().contains("an earlier attempt may have worked"), "{error}");
-            assert_eq!(error.doubt().unwrap().path, apply().path);
+            assert_eq!(error.uncertain_write().unwrap().path, apply().path);
             assert!(!error.is_conflict(), "a loop over conflicts would do it twice");
         }
     }

@@ -286,7 +286,7 @@ async fn an_ambiguous_error_carries_what_was_sent_and_to_where() {
         let request = create_request(&client(&server)).param("x", "y z");
         let error = request.send().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Ambiguous);
-        let doubt = error.doubt().unwrap();
+        let doubt = error.uncertain_write().unwrap();
         assert_eq!((doubt.method.as_str(), doubt.host.as_str()), ("POST", "localhost"));
         assert_eq!(doubt.path, "/api/v1/namespaces/shop/configmaps");
         assert_eq!(doubt.query, "x=y%20z&fieldManager=windlass");
@@ -295,7 +295,7 @@ async fn an_ambiguous_error_carries_what_was_sent_and_to_where() {
     }
     let server = Server::with([Reply::Answer(409, "")]);
     let error = create_request(&client(&server)).send().await.unwrap_err();
-    assert!(error.doubt().is_none());
+    assert!(error.uncertain_write().is_none());
 }
 
 /// Upstream: `TestTransformResponse`.

@@ -255,11 +255,11 @@ pub fn inflate<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<(Vec<u8
     for piece in pieces {
         let mut input = Bytes::copy_from_slice(piece);
         loop {
-            let told = decoder.decode(&mut input).ok()?;
-            if told.is_empty() {
+            let decoded = decoder.decode(&mut input).ok()?;
+            if decoded.is_empty() {
                 break;
             }
-            plain.extend(told);
+            plain.extend(decoded);
         }
     }
     Some((plain, decoder.is_between()))
@@ -311,9 +311,9 @@ mod tests {
         let mut decoder = Decoder::new();
         for event in ["{\"a\":1}\n", "", "{\"b\":2}\n"] {
             let mut input = Bytes::from(gzip(event.as_bytes()));
-            let mut told = decoder.decode(&mut input).unwrap();
-            told.extend(decoder.decode(&mut input).unwrap());
-            assert_eq!(told, event.as_bytes());
+            let mut decoded = decoder.decode(&mut input).unwrap();
+            decoded.extend(decoder.decode(&mut input).unwrap());
+            assert_eq!(decoded, event.as_bytes());
             assert!(decoder.is_between());
         }
     }

@@ -198,10 +198,10 @@ impl Pool {
             return self.dial().await;
         }
         // A waiter for this lock mostly finds the connection opened by its predecessor.
-        let turn = self.dialing.lock().await;
+        let dial_guard = self.dialing.lock().await;
         if self.speaks_http1() {
             // HTTP/1.1 connections are not shared, so dials need not wait for each other.
-            drop(turn);
+            drop(dial_guard);
             if let Some(lease) = self.pooled(newer).await {
                 return Ok(lease);
             }

@@ -287,8 +287,8 @@ fn set_server_timeout(request: &mut HttpRequest, limit: Duration) -> Duration {
     let mut query: Vec<_> =
         query.filter(|pair| !pair.is_empty() && !pair.starts_with("timeout=")).collect();
     // At least one second, because API servers read zero as their default.
-    let told = limit.as_secs().max(1);
-    let limit = format!("timeout={told}s");
+    let seconds = limit.as_secs().max(1);
+    let limit = format!("timeout={seconds}s");
     query.push(&limit);
     let path = format!("{}?{}", uri.path(), query.join("&"));
     let mut parts = uri.clone().into_parts();
@@ -296,7 +296,7 @@ fn set_server_timeout(request: &mut HttpRequest, limit: Duration) -> Duration {
     if let Ok(uri) = Uri::from_parts(parts) {
         *request.uri_mut() = uri;
     }
-    Duration::from_secs(told)
+    Duration::from_secs(seconds)
 }
 
 /// Returns the error of a request that was not sent, unless an earlier round lost the request.

@@ -205,7 +205,8 @@ impl Tls {
     /// changed, because open connections use the earlier files. Unusable files (they may be in the
     /// middle of a replacement) change nothing and are checked again after 5 s.
     ///
-    /// Lock order: the turn of the reader before the state, which is never held across an await.
+    /// Lock order: the lock of the reader (`reading`) before the state, which is never held across
+    /// an await.
     ///
     /// # Cancel safety
     /// Safe: the next call begins again.
@@ -215,7 +216,7 @@ impl Tls {
         }
         // Another request is reading the files already: this request continues instead of waiting
         // for a disk.
-        let Ok(_turn) = self.reading.try_lock() else { return };
+        let Ok(_reading) = self.reading.try_lock() else { return };
         self.reread(retire).await;
     }
 
@@ -228,7 +229,7 @@ impl Tls {
         }
         // Taken before the wait for the lock, so that a concurrent read is noticed.
         let before = self.state.lock().material.clone();
-        let _turn = self.reading.lock().await;
+        let _reading = self.reading.lock().await;
         // Another connection may have read the files while the present connection waited for the
         // lock.
         let other = self.state.lock().material != before;
@@ -260,9 +261,9 @@ impl Tls {
                 let mut state = self.state.lock();
                 state.due = self.clock.now() + BROKEN_FILE_AGE;
                 // Logged once for each series of failures.
-                let told = std::mem::replace(&mut state.broken, true);
+                let was_broken = std::mem::replace(&mut state.broken, true);
                 drop(state);
-                if !told {
+                if !was_broken {
                     tracing::warn!(
                         %error,
                         "the certificates cannot be read again; the previous ones stay in use"

@@ -50,8 +50,8 @@ pub(super) fn compare(
     }
     for rule in before.iter().filter(|rule| !after.iter().any(|new| is_same(rule, new))) {
         let expression = line(rule);
-        let said = format!("the rule `{expression}` is removed");
-        walk.add_part(CompatRule::CelRemoved, path, format!("the rule {expression:?}"), said);
+        let text = format!("the rule `{expression}` is removed");
+        walk.add_part(CompatRule::CelRemoved, path, format!("the rule {expression:?}"), text);
     }
 }
 

@@ -172,17 +172,17 @@ fn compare_storage(old: &Value, new: &Value, found: &mut Vec<DefinitionChange>) 
     };
     let paths: Vec<&str> = lost.iter().filter(pruned).map(DefinitionChange::path).collect();
     let (from, to) = (text(&before["name"]), text(&after["name"]));
-    let mut said = format!("the storage version changes from {from} to {to}");
+    let mut text = format!("the storage version changes from {from} to {to}");
     if paths.is_empty() {
         let change =
-            DefinitionChange::of_part(CompatRule::StorageVersionChanged, String::new(), said);
+            DefinitionChange::of_part(CompatRule::StorageVersionChanged, String::new(), text);
         return found.push(change);
     }
     let mut named = paths[..paths.len().min(MOST_NAMED)].join(", ");
     if paths.len() > MOST_NAMED {
         named = format!("{named} and {} more", paths.len() - MOST_NAMED);
     }
-    said = format!("{said}, whose schema does not have {named}");
+    text = format!("{text}, whose schema does not have {named}");
     let lost = format!("{named} as stored in {from} (here objects are stored in {to})");
-    found.push(DefinitionChange::of_part(CompatRule::StorageVersionLossy, lost, said));
+    found.push(DefinitionChange::of_part(CompatRule::StorageVersionLossy, lost, text));
 }

@@ -132,7 +132,7 @@ pub(in crate::crd) fn tighten(node: &mut SchemaObject, key: &str, theirs: &Value
     mine.is_number() && theirs.is_number()
 }
 
-/// Says the type of a node once more; `false` if it has none. Another type does not replace the
+/// Gives a node a second type; `false` if the node has none yet. Another type does not replace the
 /// type of serde: both types stay, which `merge` reports with the path.
 pub(in crate::crd) fn second_type(node: &mut SchemaObject, value: &Value) -> bool {
     let Some(mine) = node.get("type") else { return false };

@@ -253,7 +253,7 @@ impl<A, B: ConvertTo<A, M>, M> OneWay<A, B, M> for &Back<A, B> {
 }
 
 impl<A, B> Back<A, B> {
-    /// Last: nothing converts the type, which the way there has told.
+    /// Last: nothing converts the type; the way there has reported that.
     ///
     /// # Errors
     /// Not called: the way there does not compile.

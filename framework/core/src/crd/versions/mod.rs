@@ -168,7 +168,7 @@ impl Versions {
     /// Converts an object to a version.
     ///
     /// `metadata` stays as it is, but for the annotation [`KEPT_FIELDS`] with what the new version
-    /// cannot hold: a later conversion restores it, where nobody changed the object since. An
+    /// cannot hold: a later conversion restores it, where the object has not changed since. An
     /// object of that version already is returned as it is.
     ///
     /// Fields that the conversion leaves as they are keep the spelling that was received, also

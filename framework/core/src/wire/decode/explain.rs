@@ -46,11 +46,11 @@ impl Undecodable {
     pub fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Self {
         // For every category: serde_json counts a key that is no number as an error of syntax.
         let value = serde_json::from_slice(bytes).ok();
-        let told = value.and_then(|mut value| {
+        let explained = value.and_then(|mut value| {
             bring_near(&mut value);
             fault::<T>(&value)
         });
-        told.unwrap_or_else(|| Self::of(error))
+        explained.unwrap_or_else(|| Self::of(error))
     }
 
     /// Builds the error of `value`, which gave `error` when it was decoded into a `T`.
@@ -74,7 +74,7 @@ impl fmt::Debug for Undecodable {
 
 impl std::error::Error for Undecodable {}
 
-/// Replaces times that are too late to be held, because they are not the fault.
+/// Replaces times beyond the representable range; they are not the cause.
 fn bring_near(value: &mut Value) {
     match value {
         Value::String(text) => times::near(text).into_iter().for_each(|near| *text = near),

@@ -28,22 +28,22 @@ struct Details {
 impl<C: Reconciler> Context<C> {
     /// Applies the API server's answer to an own deletion to the caches.
     pub(super) fn deleted<K: Resource>(&self, key: &ObjectKey, answer: &[u8]) {
-        let Ok(said) = serde_json::from_slice::<Deleted>(answer) else { return };
-        let metadata = &said.metadata;
+        let Ok(deleted) = serde_json::from_slice::<Deleted>(answer) else { return };
+        let metadata = &deleted.metadata;
         let is_held = metadata.finalizers.as_ref().is_some_and(|held| !held.is_empty())
             || metadata.deletion_grace_period_seconds != Some(0);
-        let uid = if said.kind == "Status" {
-            said.details.and_then(|details| details.uid)
+        let uid = if deleted.kind == "Status" {
+            deleted.details.and_then(|details| details.uid)
         } else if metadata.deletion_timestamp.is_some() && is_held {
             // The object stays until its finalizers or its grace period end: the caches show the
             // answer, and the watch reports the deletion later. Without finalizers and with a grace
             // period of 0 the answer is the last state of an object that is gone.
-            let uid = said.metadata.uid.unwrap_or_default();
+            let uid = deleted.metadata.uid.unwrap_or_default();
             self.show::<K>(answer);
             return self.sent::<K>(WriteEffect::Deleted, key, &uid);
         } else {
             // Some kinds answer with the last state of the deleted object.
-            said.metadata.uid
+            deleted.metadata.uid
         };
         if let Some(uid) = uid {
             self.note_gone::<K>(key, &uid);

@@ -8,7 +8,7 @@
 
 // DESIGN.md, 156: A wait is neither a success nor a failure
 // DESIGN.md, 190: A child that has failed stalls its owner, and is no failed reconcile
-// DESIGN.md, 247: What is wrong with a child is told while its owner waits, too
+// DESIGN.md, 247: The message of a waiting owner has the fights about its children, too
 
 use std::borrow::Cow;
 use std::fmt;

@@ -126,13 +126,9 @@ impl Failure {
     /// # extern crate windlass_runtime as windlass;
     /// use windlass::controller::Failure;
     ///
-    /// /// Ends a clean-up when the last backup is written.
-    /// fn cleanup(backups_left: usize) -> Result<(), Failure> {
-    ///     if backups_left > 0 {
-    ///         return Err(Failure::wait_for("Backup", format!("{backups_left} backups are being written")));
-    ///     }
-    ///     Ok(())
-    /// }
+    /// /// Ends a clean-up when the last backup is written. fn cleanup(backups_left: usize) ->
+    /// Result<(), Failure> { if backups_left > 0 { return Err(Failure::wait_for("Backup",
+    /// format!("{backups_left} backups are being written"))); } Ok(()) }
     /// assert!(cleanup(2).unwrap_err().is_wait());
     /// ```
     pub fn wait_for(reason: impl Into<Cow<'static, str>>, text: impl fmt::Display) -> Self {
@@ -182,8 +178,8 @@ impl Failure {
         self
     }
 
-    /// Adds the grant to the text of a request that RBAC refused, as written in `can(…)`; of a
-    /// grant among `declared`, that the cluster has an older Role.
+    /// Appends the missing grant, as written in `can(…)`, to the text of a request that RBAC
+    /// refused. For a grant among `declared` it says that the cluster's Role is outdated.
     pub(in crate::controller) fn naming_missing_grant(mut self, declared: &[Rule]) -> Self {
         if let Some(error) = self.source.downcast_mut::<Error>()
             && let Some(grant) = error.missing_grant()
@@ -215,13 +211,13 @@ impl Failure {
         self
     }
 
-    /// Adds another failure of the same time, whose text follows.
+    /// Adds a failure of a step that ran concurrently; its text is appended.
     pub(in crate::controller) fn and(mut self, other: Self) -> Self {
         self.beside.push(other);
         self
     }
 
-    /// Other failures of the same time.
+    /// Failures of steps that ran concurrently.
     pub(in crate::controller) fn beside(&self) -> &[Self] {
         &self.beside
     }
@@ -274,8 +270,8 @@ impl Failure {
     }
 
     /// Whether the API server has refused a request, of this failure or of one beside it, for a
-    /// reason that no repetition changes: 422, or 403 but for a namespace that is being deleted and
-    /// a quota. Not of a failure whose author has set the time of the next attempt.
+    /// reason that no repetition changes ([`is_refusal`]). False for a failure that is not retried
+    /// with the backoff: one that is terminal, or whose author has set the next attempt's time.
     pub(in crate::controller) fn is_refused(&self) -> bool {
         let is_own = self.retry == Retry::Backoff && self.errors().any(is_refusal);
         is_own || self.beside.iter().any(Self::is_refused)
@@ -297,9 +293,9 @@ impl Failure {
 
 /// Whether the API server has refused a request for a reason that lasts.
 pub(crate) fn is_refusal(error: &Error) -> bool {
-    // The words of admission plugins about what ends by itself; their answers have no reason of
-    // their own: a quota that is exceeded, or not counted yet, plugins that start, and the account
-    // of a young namespace.
+    // Messages of refusals that end without a change of the object. Their Status has no
+    // distinguishing reason: a quota that is exceeded, or not counted yet, plugins that start, and
+    // the account of a young namespace.
     const PASSING: [&str; 4] = [
         "exceeded quota: ",
         "status unknown for quota: ",

@@ -204,8 +204,8 @@ impl<C: Reconciler> ObjectStep<C> {
         Err(Failure::wait_for("ExternalLeft", text))
     }
 
-    /// Reports the resources that outlive the object, before that finalizer is removed: afterwards
-    /// a crash would leave nobody who knows of them.
+    /// Reports the resources that outlive the object, before that finalizer is removed: after a
+    /// crash in between no record of them would be left.
     pub(super) fn report_left(&self, cx: &Context<C>, finalizer: &str) {
         let object = cx.newest_own();
         for left in self.undriven(&object).iter().filter(|left| left.finalizer == finalizer) {

@@ -161,6 +161,8 @@ impl<C: Reconciler> Handle<C> {
                 store: run.informers.informer::<C::Object>().store(),
                 when: self.spec.when.clone(),
             }),
+            // The word seeds the randomness of these tasks: another one would change every recorded
+            // seed's run.
             environment: environment.fork("pumps"),
         }
     }
@@ -424,6 +426,7 @@ impl<C: Reconciler> ErasedController for Handle<C> {
         let source = DumpSource {
             name: &self.spec.name,
             info: &self.spec.info,
+            // Relaxed: set before the run, and a figure for people.
             workers: self.workers.load(Ordering::Relaxed),
             state: self.state(),
             trigger_names: &self.trigger_names,

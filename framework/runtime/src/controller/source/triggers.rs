@@ -219,12 +219,12 @@ impl TriggerTarget {
         if !is_held {
             due.insert(key.clone());
         }
-        self.enqueue_held(gate, due);
+        self.enqueue_pending(gate, due);
         true
     }
 
     /// Enqueues the held keys; keys of objects that do not exist are dropped.
-    fn enqueue_held(&self, gate: &Gate, due: BTreeSet<ObjectKey>) {
+    fn enqueue_pending(&self, gate: &Gate, due: BTreeSet<ObjectKey>) {
         let (keys, absent): (Vec<_>, Vec<_>) =
             due.into_iter().partition(|key| gate.objects.has(key));
         for key in &absent {
@@ -243,7 +243,7 @@ impl TriggerTarget {
     pub(crate) fn attach<K: Resource>(&self, at: &Attach<'_>) {
         let informer: Informer<K> = at.informers.informer();
         // A trigger must not keep the cache running when the controller is gone.
-        let objects = Box::new(informer.store().unheld());
+        let objects = Box::new(informer.store().non_owning());
         let metrics = &at.informers.environment().metrics;
         let keys = |result| {
             let labels = [at.controller, &*self.shared.name, result];
@@ -272,7 +272,7 @@ impl BackgroundSource for TriggerTarget {
     fn prepare(self: Arc<Self>, _: BackgroundRun) -> BackgroundFuture {
         if let Some(gate) = self.gate.get() {
             let due = std::mem::take(&mut *self.held.lock());
-            self.enqueue_held(gate, due);
+            self.enqueue_pending(gate, due);
         }
         Box::pin(std::future::ready(()))
     }

@@ -1,6 +1,6 @@
 //! A failure in the form of Events and conditions.
 
-// DESIGN.md, 247: What is wrong with a child is told while its owner waits, too
+// DESIGN.md, 247: The message of a waiting owner has the fights about its children, too
 // DESIGN.md, 315: A request that is refused for good stalls the object, and is tried again
 
 use crate::controller::Failure;

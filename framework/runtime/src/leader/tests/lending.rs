@@ -134,7 +134,7 @@ async fn a_lease_is_given_back_only_after_the_lenders_work_has_ended() {
     let laptop = bench.follower("laptop", asker());
     let stop = bench.stop.clone();
     let asking = tokio::spawn(async move { laptop.campaign(&stop).await });
-    term.asked().cancelled().await;
+    term.handover_requested().cancelled().await;
     seconds(20).await;
     assert_eq!(bench.store.holder().as_deref(), Some("operator"), "never by force");
     assert!(term.gate().admit().is_ok(), "its last writes still count");
@@ -185,7 +185,7 @@ async fn a_lender_whose_work_was_cut_does_not_take_its_lease_back_before_the_ask
     let laptop = bench.follower("laptop", asker());
     let stop = bench.stop.clone();
     let asking = tokio::spawn(async move { laptop.campaign(&stop).await });
-    term.asked().cancelled().await;
+    term.handover_requested().cancelled().await;
     seconds(25).await;
     // A reconcile did not end: nothing may be given back.
     term.end(false).await;
@@ -211,7 +211,7 @@ async fn a_lender_takes_its_lease_back_when_the_asker_is_gone() {
         ..bench.store.stored.lock().clone().unwrap().record
     };
     bench.store.put(asks);
-    term.asked().cancelled().await;
+    term.handover_requested().cancelled().await;
     term.end(false).await;
     let since = Instant::now();
     assert!(operator.campaign(&bench.stop).await.is_some());

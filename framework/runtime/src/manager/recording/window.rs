@@ -88,8 +88,8 @@ impl Window {
         self.last
     }
 
-    /// Returns what an export is written from. Bodies are shared, and exchanges that run are no
-    /// part of an export, so that the copy takes a small part of the recording's memory.
+    /// Returns the copy from which an export is written. Bodies are shared, and exchanges that run
+    /// are no part of an export, so that the copy takes a small part of the recording's memory.
     pub(super) fn snapshot(&self) -> Self {
         Self {
             options: self.options,

@@ -21,11 +21,11 @@ use windlass_client::client::Client;
 
 /// Time beyond the drain time that controllers were given, for the Events of reconciles that ended
 /// in the last moment (2 s at the most), and to drop the reconciles that did not end.
-const EVENT_FLUSH: Duration = Duration::from_secs(3);
+const EVENT_FLUSH_MARGIN: Duration = Duration::from_secs(3);
 
 impl Operator {
     /// Runs the controllers until the operator stops, or leadership is lost or asked for; true when
-    /// every reconcile ended without being dropped.
+    /// all reconciles and runnables ended without being cut off, and no controller panicked.
     pub(super) async fn run_controllers(
         &self,
         client: Client,
@@ -46,23 +46,23 @@ impl Operator {
             let controller = controller.clone();
             running.spawn(async move { (controller.name().to_owned(), controller.run(run).await) });
         }
-        let (lost, asked) = ends.unwrap_or_default();
-        let mut early_ended = true;
+        let (lost, requested) = ends.unwrap_or_default();
+        let mut early_was_clean = true;
         let (limit, more) = tokio::select! {
             biased;
             // `biased`: a stop goes first and keeps its drain time; after a lost lease the gate
             // refuses the writes in any case.
-            () = stop.cancelled() => (self.drain, EVENT_FLUSH),
+            () = stop.cancelled() => (self.drain, EVENT_FLUSH_MARGIN),
             // Nothing can be written any more, so there is no time for Events.
             () = lost.cancelled() => (LOST, Duration::ZERO),
-            () = asked.cancelled() => (self.drain, EVENT_FLUSH),
+            () = requested.cancelled() => (self.drain, EVENT_FLUSH_MARGIN),
             Some(early) = running.join_next() => {
-                early_ended = matches!(early, Ok((_, true)));
+                early_was_clean = matches!(early, Ok((_, true)));
                 self.first_error.set(match early {
                     Ok((name, _)) => ended(&format!("controller {name:?}")),
                     Err(panic) => ended("a controller").because(panic),
                 });
-                (self.drain, EVENT_FLUSH)
+                (self.drain, EVENT_FLUSH_MARGIN)
             }
         };
         stop.cancel();
@@ -74,7 +74,7 @@ impl Operator {
         // The recorder's client belongs to this term.
         self.status.informers.report_invalid(None);
         self.clock.timeout(GRACE, reporting.join_next()).await;
-        drained && ended && early_ended
+        drained && ended && early_was_clean
     }
 
     /// Cached objects that do not decode get an Event each, by `client`, until `stop`.

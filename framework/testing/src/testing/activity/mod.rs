@@ -72,7 +72,7 @@ impl Activity {
         }
     }
 
-    /// Returns what was covered so far.
+    /// Returns the coverage so far.
     pub(super) fn coverage(&self) -> CoverageReport {
         self.coverage.lock().clone()
     }

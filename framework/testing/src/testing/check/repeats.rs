@@ -127,8 +127,8 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Notes what the handlers refuse of an object that the server stores; returns whether they
-    /// judged it.
+    /// Records the fields that the handlers refuse of an object that the server stores; returns
+    /// whether they judged the object.
     async fn stored(&self, stored: &Value, seen: &mut Observations) -> bool {
         let Some(fields) = self.refused_fields(stored).await else { return false };
         seen.beyond.extend(fields.iter().map(|field| plain(field)));

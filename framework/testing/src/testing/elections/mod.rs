@@ -51,7 +51,7 @@ pub enum Defect {
     /// Validity counts from the answer to a renewal instead of from before the request was sent.
     CountedFromAnswer,
     /// A leader writes until notified of the end of its term, and does not ask the gate.
-    GateNotAsked,
+    GateNotChecked,
     /// Durations are differences of the wall clock, which can be set.
     WallClock,
     /// Durations leave out the time that the machine slept.
@@ -72,7 +72,7 @@ impl Defect {
     pub const ALL: [Self; 9] = [
         Self::NoMargin,
         Self::CountedFromAnswer,
-        Self::GateNotAsked,
+        Self::GateNotChecked,
         Self::WallClock,
         Self::SleepNotCounted,
         Self::NoVersions,

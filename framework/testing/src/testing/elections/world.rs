@@ -380,7 +380,7 @@ impl ElectionWorld {
             return;
         }
         let held = self.nodes[node].handover.machine.held();
-        let left = if self.is_broken(Defect::GateNotAsked) {
+        let left = if self.is_broken(Defect::GateNotChecked) {
             // A leader that trusts its last notification writes with a whole timeout, however
             // little of the lease is left.
             held.map(|_| self.settings.timing.request_limit())

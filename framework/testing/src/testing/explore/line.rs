@@ -30,7 +30,8 @@ pub(super) fn is_operator(user: &str) -> bool {
 /// The hash of all bytes that pass between operator and server.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
-    // Without a seed: equal bytes have one hash in every process.
+    // Without a seed: equal bytes have one hash in every process. Under a lock because connections
+    // share it; a run has one thread, so no task waits for it.
     hasher: Mutex<DefaultHasher>,
 }
 
@@ -78,6 +79,7 @@ impl ProcessConnections {
 impl Connect for ProcessConnections {
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
         Box::pin(async move {
+            // Relaxed, as in `CutStream`: a run has one thread, and the flag guards no other data.
             if self.is_cut.load(Ordering::Relaxed) {
                 return Err(io::ErrorKind::ConnectionRefused.into());
             }

@@ -86,10 +86,10 @@ fn writes(outcome: &Outcome) -> impl Iterator<Item = &RecordedChange> {
 }
 
 impl Expectation {
-    /// Returns what undisturbed runs agree on. `first` gives the end; `others`, with other seeds
-    /// and times, the names and values that vary; all of them, and those `delayed`, the bounds of
-    /// writes; those of `worse`, lists of runs that are disturbed more from one to the next, the
-    /// values that grow with that. `within` is the bound of the time to rest.
+    /// Returns the outcome on which undisturbed runs agree. `first` gives the end; `others`, with
+    /// other seeds and times, the names and values that vary; all of them, and those `delayed`, the
+    /// bounds of writes; those of `worse`, lists of runs that are disturbed more from one to the
+    /// next, the values that grow with that. `within` is the bound of the time to rest.
     ///
     /// # Errors
     /// The differences that no mask can cover: whole objects.
@@ -340,7 +340,7 @@ pub(super) fn late_changes(outcome: &Outcome) -> Vec<String> {
     let late = changes.iter().enumerate().skip(outcome.restart);
     let late = late.filter(|(_, change)| change.by_operator && change.is_relevant);
     late.map(|(number, change)| {
-        let places = renewed::told(&changes[..=number], number);
+        let places = renewed::described(&changes[..=number], number);
         let places = if places.is_empty() { places } else { format!(" ({places})") };
         format!("started again on the settled end, it {} {}{places}", change.verb, change.key)
     })

@@ -39,12 +39,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns what was wrong, such as "the end differs".
+    /// Returns the fault in a few words, such as "the end differs".
     pub fn heading(&self) -> &str {
         &self.heading
     }
 
-    /// Returns what differed, a sentence each.
+    /// Returns the differences, a sentence each.
     pub fn details(&self) -> &[String] {
         &self.details
     }
@@ -70,9 +70,9 @@ impl Finding {
     /// # Errors
     /// The file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        let mut told = vec![self.heading.clone()];
-        told.extend(self.caused.iter().chain(&self.details).cloned());
-        std::fs::write(path, saved::written(self.seed, &self.moments, &told))
+        let mut sentences = vec![self.heading.clone()];
+        sentences.extend(self.caused.iter().chain(&self.details).cloned());
+        std::fs::write(path, saved::written(self.seed, &self.moments, &sentences))
     }
 }
 

@@ -170,18 +170,18 @@ where
 async fn go_on(world: &World) -> Outcome {
     let (clock, monitor) = (world.clock(), world.monitor());
     let (began, first) = (clock.now(), monitor.changes());
-    let mut looks = vec![first];
+    let mut counts = vec![first];
     while clock.now() - began < LONGEST && !is_endless(world, first) {
         clock.sleep(QUIET).await;
-        looks.push(monitor.changes());
+        counts.push(monitor.changes());
     }
-    let restart = looks.get(looks.len() / 2).copied().unwrap_or(first);
+    let restart = counts.get(counts.len() / 2).copied().unwrap_or(first);
     Outcome { restart, ..Outcome::default() }
 }
 
 /// Whether the operator has updated an object very often from a change on.
 fn is_endless(world: &World, first: usize) -> bool {
-    world.monitor().told(|changes| renewed::most(changes, first)) >= MOST_UPDATES
+    world.monitor().with_changes(|changes| renewed::most(changes, first)) >= MOST_UPDATES
 }
 
 /// Waits for the end, and then for the fixpoint after a restart.
@@ -227,7 +227,9 @@ pub(super) async fn quiet(world: &World) -> Result<(), String> {
         let passed = clock.now() - began;
         if passed > LONGEST || is_endless(world, first) {
             let text = format!("objects were still changed after {} s", passed.as_secs());
-            return Err(world.monitor().told(|changes| renewed::restless(&text, changes, first)));
+            return Err(world
+                .monitor()
+                .with_changes(|changes| renewed::restless(&text, changes, first)));
         }
     }
 }

@@ -80,10 +80,10 @@ pub(super) fn plan(moments: &[Moment], reference: &Recording) -> Result<Schedule
 }
 
 /// Returns the content of a file.
-pub(super) fn written(seed: u64, moments: &[Moment], told: &[String]) -> String {
+pub(super) fn written(seed: u64, moments: &[Moment], sentences: &[String]) -> String {
     let moment = |moment: &Moment| json!({ "disturbance": moment.kind.name(), "of": moment.of, "occurrence": moment.occurrence });
     let moments: Vec<Value> = moments.iter().map(moment).collect();
-    let file = json!({ "finding": told, "seed": seed, "steps": moments });
+    let file = json!({ "finding": sentences, "seed": seed, "steps": moments });
     format!("{file:#}\n")
 }
 

@@ -129,8 +129,8 @@ impl Disturbance {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
-    /// Returns the sentence that tells the disturbance of `subject`.
-    pub(super) fn told(self, subject: &str) -> String {
+    /// Returns the sentence about the disturbance of `subject`.
+    pub(super) fn described(self, subject: &str) -> String {
         match self {
             Self::CrashBefore => {
                 format!("the operator crashed before {subject} was executed, and was started again")

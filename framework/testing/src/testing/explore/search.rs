@@ -208,12 +208,14 @@ impl<F> Search<'_, F> {
         W: Future<Output = ()>,
     {
         let next = AtomicUsize::new(0);
+        // The threads add findings in any order; the indices sort them afterwards.
         let found: Mutex<Vec<(usize, Finding)>> = Mutex::default();
         in_parallel(settings.threads, || {
             while self.began.elapsed() < settings.budget {
                 if settings.first_only && !found.lock().is_empty() {
                     return;
                 }
+                // Relaxed: the count alone gives each plan to one thread.
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(plan) = self.plans.get(index) else { return };
                 let finding = self.one(plan);
@@ -221,6 +223,7 @@ impl<F> Search<'_, F> {
                 progress(index + 1, self.plans.len(), "plans");
             }
         });
+        // Relaxed: the threads have been joined.
         report.runs += self.tally.runs.load(Ordering::Relaxed);
         report.longest_rest = report.longest_rest.max(*self.tally.longest_rest.lock());
         let mut found = found.into_inner();
@@ -254,6 +257,7 @@ impl<F> Search<'_, F> {
         let Reference { expected, .. } = self.reference;
         let setting = Setting::of(self.seed, plan);
         let outcome = run::run(self.shared, &setting, Some(expected));
+        // Relaxed: a count, read after the threads have been joined.
         self.tally.runs.fetch_add(1, Ordering::Relaxed);
         let reference = self.reference.of(plan);
         let caused = words::caused(&outcome.recording, &reference.requests);

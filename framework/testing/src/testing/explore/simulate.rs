@@ -181,6 +181,8 @@ impl<F> SharedBySimulation<'_, F> {
         W: Future<Output = ()>,
     {
         let (next, made, faults) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        // Relaxed throughout: counts, and a sum in which the order does not matter; they are read
+        // after the threads have been joined.
         let trace = AtomicU64::new(0);
         let found: Mutex<Vec<(usize, Finding)>> = Mutex::default();
         let diverged: Mutex<BTreeSet<u64>> = Mutex::default();
@@ -224,8 +226,8 @@ impl<F> SharedBySimulation<'_, F> {
         run::run(self.shared, &setting, Some(&self.reference.expected))
     }
 
-    /// Judges the run of a seed; a run that fails is told by the fewest of its first faults that
-    /// suffice.
+    /// Judges the run of a seed; the finding of a run that fails has the fewest of its first
+    /// faults that suffice.
     fn judged<W>(&self, seed: u64, outcome: Outcome) -> Option<Finding>
     where
         F: Fn(World) -> W + Send + Sync,

@@ -31,16 +31,16 @@ use windlass_runtime::manager::{Manager, Running, definition_of, install_all};
 ///
 /// Longer than any hold of events and any backoff after one failure.
 const LONGEST_WAIT: Duration = Duration::from_secs(900);
-/// Time between two looks at a condition, for the first [`EAGER`] ones.
+/// Time between two checks of a condition, for the first [`EAGER`] ones.
 const POLL: Duration = Duration::from_millis(200);
-/// Time between later looks.
+/// Time between later checks.
 const SLOW_POLL: Duration = Duration::from_secs(1);
-/// Looks at a condition before the pace changes.
+/// Checks of a condition before the interval changes.
 const EAGER: usize = 10;
-/// Further looks at what is not at rest.
-const MORE_LOOKS: usize = 2;
+/// Further inspections of the parts that are not at rest.
+const MORE_INSPECTIONS: usize = 2;
 /// Time between them: no multiple of it is the interval of a timer.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(370);
+const BETWEEN_INSPECTIONS: Duration = Duration::from_millis(370);
 /// Number of starts of one run, over which it counts as hopeless.
 const MOST_STARTS: u64 = 64;
 
@@ -62,6 +62,7 @@ struct Inner {
     clock: Clock,
     rng: Rng,
     monitor: Arc<Monitor>,
+    // Under locks because clones of the world share these fields; no lock is held across an await.
     make: Mutex<Option<MakeOperator>>,
     /// Number of replicas.
     replicas: usize,
@@ -160,10 +161,10 @@ impl World {
     /// does not hold by then ends as a finding.
     pub async fn eventually(&self, text: &str, mut condition: impl AsyncFnMut() -> bool) {
         let holds = async {
-            let mut looks = 0;
+            let mut checks = 0;
             while !condition().await {
-                looks += 1;
-                self.inner.clock.sleep(if looks < EAGER { POLL } else { SLOW_POLL }).await;
+                checks += 1;
+                self.inner.clock.sleep(if checks < EAGER { POLL } else { SLOW_POLL }).await;
             }
         };
         if self.inner.clock.timeout(LONGEST_WAIT, holds).await.is_none() {
@@ -298,25 +299,25 @@ impl World {
         }
     }
 
-    /// Returns what is not at rest, a sentence each. A key whose requeue is due just at a look is
-    /// queued then, though nothing is wrong with it: only what several looks at different moments
-    /// show is not at rest.
+    /// Returns the parts that are not at rest, a sentence each. A key whose requeue is due just at
+    /// an inspection is queued then, though nothing is wrong with it: a part is not at rest only if
+    /// several inspections at different moments show it.
     pub(super) async fn busy(&self) -> Vec<String> {
-        let mut busy = self.looked().await;
-        for _ in 0..MORE_LOOKS {
+        let mut busy = self.inspected().await;
+        for _ in 0..MORE_INSPECTIONS {
             if busy.is_empty() {
                 break;
             }
-            self.inner.clock.sleep(BETWEEN_LOOKS).await;
-            let now = self.looked().await;
+            self.inner.clock.sleep(BETWEEN_INSPECTIONS).await;
+            let now = self.inspected().await;
             busy.retain(|sentence| now.contains(sentence));
         }
         busy
     }
 
-    /// Returns what is not at rest at this moment, a sentence each: caches that do not show the
-    /// server's objects, and controllers with keys that fail or are queued.
-    async fn looked(&self) -> Vec<String> {
+    /// Returns the parts that are not at rest at this moment, a sentence each: caches that do not
+    /// show the server's objects, and controllers with keys that fail or are queued.
+    async fn inspected(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         let mut views = Vec::new();
         for process in self.inner.processes.lock().iter() {
@@ -370,7 +371,7 @@ impl World {
 
     /// Checks what must always hold: invariants of the workload, and that time passes.
     fn check(&self) {
-        let endless = self.inner.monitor.told(|changes| {
+        let endless = self.inner.monitor.with_changes(|changes| {
             let first = renewed::endless(changes)?;
             Some(renewed::restless("objects are changed without end at one moment", changes, first))
         });

@@ -63,10 +63,10 @@ pub(super) enum Word {
 }
 
 impl Guard {
-    /// Starts `command`; the output goes to the file `log` in `folder`.
+    /// Starts `program`; the output goes to the file `log` in `folder`.
     ///
-    /// Returns when the shell was started, which is before the program is ready, and also when the
-    /// program does not exist: the log has the reason then.
+    /// The shell is started then, and the program not ready yet. A program that does not exist is
+    /// no error here: the log has the reason.
     pub(super) fn start(folder: &Path, program: &Path, arguments: &[String]) -> io::Result<Self> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "guard"])

@@ -42,7 +42,7 @@ fn compare(
                     (Some(before), Some(after)) => {
                         compare(&below(name), before, after, tolerance, found);
                     }
-                    (before, after) => found.push(told(&below(name), before, after)),
+                    (before, after) => found.push(described(&below(name), before, after)),
                 }
             }
         }
@@ -51,13 +51,13 @@ fn compare(
                 let path = format!("{path}[{at}]");
                 match (before.get(at), after.get(at)) {
                     (Some(before), Some(after)) => compare(&path, before, after, tolerance, found),
-                    (before, after) => found.push(told(&path, before, after)),
+                    (before, after) => found.push(described(&path, before, after)),
                 }
             }
         }
         (Value::String(before), Value::String(after)) if is_near(before, after, tolerance) => {}
         (before, after) if before == after => {}
-        (before, after) => found.push(told(path, Some(before), Some(after))),
+        (before, after) => found.push(described(path, Some(before), Some(after))),
     }
 }
 
@@ -78,7 +78,7 @@ fn is_near(recorded: &str, replayed: &str, tolerance: Duration) -> bool {
 }
 
 /// Returns the text of a difference.
-fn told(path: &str, recorded: Option<&Value>, replayed: Option<&Value>) -> String {
+fn described(path: &str, recorded: Option<&Value>, replayed: Option<&Value>) -> String {
     let text = |value: Option<&Value>| match value {
         Some(value) => cut(&value.to_string()),
         None => "nothing".to_owned(),

@@ -85,7 +85,7 @@ pub(super) async fn play(
     Ok(Played { difference: state.difference.take(), reconciles, requests: state.equal })
 }
 
-/// Returns the number of objects that may wait for their turn at once.
+/// Returns the number of objects that may be held at once.
 fn workers(lines: &Lines, script: &Script) -> usize {
     let cached: usize = script.state.lock().caches.iter().map(|it| it.objects().count()).sum();
     let keys = lines.entries.iter().filter_map(|(_, entry)| match entry {
@@ -141,16 +141,17 @@ impl OngoingReplay {
 
     /// Lets a reconcile begin; one that no event made due is made due.
     async fn begin(&self, number: u64) {
-        let Some(turn) = self.script.state.lock().reconciles.get(&number).map(|it| it.turn.clone())
+        let Some(reconcile_id) =
+            self.script.state.lock().reconciles.get(&number).map(|it| it.reconcile_id.clone())
         else {
             return;
         };
         settle().await;
-        let mut is_admitted = self.script.admit(number, &turn);
+        let mut is_admitted = self.script.admit(number, &reconcile_id);
         if !is_admitted {
-            self.enqueue(&turn);
+            self.enqueue(&reconcile_id);
             self.until(|| {
-                is_admitted = is_admitted || self.script.admit(number, &turn);
+                is_admitted = is_admitted || self.script.admit(number, &reconcile_id);
                 is_admitted
             })
             .await;
@@ -161,7 +162,7 @@ impl OngoingReplay {
             let text = format!(
                 "  it does not begin: the operator has no controller {:?}, or an earlier reconcile of the \
                  object has not ended",
-                turn.0
+                reconcile_id.0
             );
             self.script.differ(Some(number), &text);
         }

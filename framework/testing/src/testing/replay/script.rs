@@ -1,5 +1,5 @@
 //! The other side of a replayed operator: its exchanges are answered from the recording, its
-//! reconciles are held until their turn, and its requests are compared.
+//! reconciles are held until they are due in the recording, and its requests are compared.
 
 // DESIGN.md, 279: A replay decides when each reconcile begins
 
@@ -55,7 +55,7 @@ pub(super) struct ReplayState {
     /// Recorded reconciles by the numbers that they have in the replay.
     numbers: HashMap<u64, u64>,
     held: HashMap<ReconcileId, oneshot::Sender<()>>,
-    turns: HashMap<ReconcileId, u64>,
+    admitted: HashMap<ReconcileId, u64>,
     /// Requests that are never answered, as in the recording.
     parked: Vec<oneshot::Sender<RecordedAnswer>>,
     /// The first difference.
@@ -76,7 +76,7 @@ struct ScriptedRequest {
 /// A recorded reconcile, and its state in the replay.
 #[derive(Debug)]
 pub(super) struct ScriptedReconcile {
-    pub(super) turn: ReconcileId,
+    pub(super) reconcile_id: ReconcileId,
     /// Text for reports.
     pub(super) text: String,
     /// Whether the recording has the end, and so all requests.
@@ -104,10 +104,10 @@ impl Script {
     }
 
     /// Lets a reconcile begin that is held; false if none is.
-    pub(super) fn admit(&self, number: u64, turn: &ReconcileId) -> bool {
+    pub(super) fn admit(&self, number: u64, reconcile_id: &ReconcileId) -> bool {
         let mut state = self.state.lock();
-        let Some(held) = state.held.remove(turn) else { return false };
-        state.turns.insert(turn.clone(), number);
+        let Some(held) = state.held.remove(reconcile_id) else { return false };
+        state.admitted.insert(reconcile_id.clone(), number);
         // Gone only if the operator has ended.
         held.send(()).is_ok()
     }
@@ -288,9 +288,10 @@ impl ReplayState {
                     let text = format!(
                         "the reconcile of {key} by {controller:?} at {at}, because of: {reasons}"
                     );
-                    let turn = (controller.clone(), key.clone());
+                    let reconcile_id = (controller.clone(), key.clone());
                     let (has_end, has_begun, ended) = (false, false, None);
-                    let reconcile = ScriptedReconcile { turn, text, has_end, has_begun, ended };
+                    let reconcile =
+                        ScriptedReconcile { reconcile_id, text, has_end, has_begun, ended };
                     state.reconciles.insert(*number, reconcile);
                 }
                 RecordedEntry::End { number, .. } => {
@@ -353,9 +354,9 @@ impl ReconcileObserver for Script {
     }
 
     fn began(&self, reconcile: &ObservedReconcile) {
-        let turn = (reconcile.controller.to_string(), reconcile.key.to_string());
+        let reconcile_id = (reconcile.controller.to_string(), reconcile.key.to_string());
         let mut state = self.state.lock();
-        if let Some(number) = state.turns.remove(&turn) {
+        if let Some(number) = state.admitted.remove(&reconcile_id) {
             state.numbers.insert(reconcile.number, number);
             if let Some(recorded) = state.reconciles.get_mut(&number) {
                 recorded.has_begun = true;

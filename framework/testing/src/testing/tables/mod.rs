@@ -49,10 +49,9 @@ type MakeOperator = Arc<dyn Fn(Client) -> Manager + Send + Sync>;
 /// # fn operator(client: windlass::client::Client) -> Manager { Manager::new(client) }
 /// # fn map(name: &str) -> ConfigMap { ConfigMap::default() }
 /// # async fn example() {
-/// let table = Table::new(operator)
-///     .case(Case::new("a copy is made", &map("settings")).creates(&map("copy")))
-///     .case(Case::new("a copy that is there is left alone", &map("settings")).given(&map("copy")));
-/// table.check().await; // without an API server
+/// let table = Table::new(operator) .case(Case::new("a copy is made",
+/// &map("settings")).creates(&map("copy"))) .case(Case::new("a copy that is there is left alone",
+/// &map("settings")).given(&map("copy"))); table.check().await; // without an API server
 /// table.check_on_server().await; // the embedded one, or a real one
 /// # }
 /// ```
@@ -244,7 +243,7 @@ impl Table {
             };
             reports.push((case.name.as_str(), differences));
         }
-        told("without an API server", &reports)
+        report_failures("without an API server", &reports)
     }
 
     /// Checks all cases on a server, each in a [cluster](TestCluster) of its own: the embedded
@@ -283,7 +282,7 @@ impl Table {
                 };
             reports.push((case.name.as_str(), differences));
         }
-        told("on the API server", &reports)
+        report_failures("on the API server", &reports)
     }
 
     /// Runs a case over answers from its given objects.
@@ -352,7 +351,7 @@ async fn install(client: &Client, manager: &Manager) -> Result<(), Error> {
 }
 
 /// Returns the report of the cases that differ as an error.
-fn told(place: &str, reports: &[(&str, Vec<String>)]) -> Result<(), String> {
+fn report_failures(place: &str, reports: &[(&str, Vec<String>)]) -> Result<(), String> {
     let failed: Vec<_> =
         reports.iter().filter(|(_, differences)| !differences.is_empty()).collect();
     if failed.is_empty() {

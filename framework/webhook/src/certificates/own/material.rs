@@ -161,7 +161,8 @@ impl Material {
         }
     }
 
-    /// Returns the step that is due while the authority that signs must not be replaced yet.
+    /// Returns the step that is due while the next authority must not sign yet. That ends with the
+    /// present one: see [`waiting_authority`](Self::waiting_authority).
     pub(super) fn step_of_serving(&self, now: Timestamp) -> RenewalStep {
         match self.is_serving_due(now) {
             true => RenewalStep::Serving,

@@ -1,10 +1,11 @@
 //! Certificates that the operator makes by itself, in a Secret that its replicas share.
 //!
-//! Files: `material` reads the Secret and decides, without I/O; `issue` makes certificates;
-//! `verifier` judges what others wrote; `temporary` has those of an operator outside of a cluster.
+//! Files: `material` reads the Secret and decides, without I/O; `pair` has a certificate with its
+//! key and validity; `issue` makes certificates; `verifier` judges certificates that others wrote;
+//! `temporary` has those of an operator outside of a cluster.
 
-// DESIGN.md, 203: The operator's own certificates are steps of one Secret, taken by whoever is
-// first
+// DESIGN.md, 203: Certificates of the operator's own are steps of one Secret, and the first writer
+// takes each
 // DESIGN.md, 308: Authorities of the own certificates are compared with those that API servers
 // trust
 
@@ -39,9 +40,10 @@ const CONFLICT_PAUSE: Duration = Duration::from_millis(200);
 /// An authority, which is a CA valid for a year, and a serving certificate (90 days) for
 /// `<operator>-webhooks.<namespace>.svc` are kept in the Secret `<operator>-webhook-certificates`
 /// of the operator's namespace. Replicas share it; the first one creates it. Each is replaced
-/// once less than a fifth of its validity is left: a new authority is trusted for an hour before it
-/// signs, once all configurations have it, and the old one until its end, so no request meets a
-/// certificate that is not trusted.
+/// once less than a fifth of its validity is left. A new authority is trusted for an hour before it
+/// signs, and it signs once all configurations have it, or when the present one ends; the old one
+/// is trusted until its end. So a request meets a certificate that is not trusted only if a
+/// configuration is still without the new authority when the present one ends.
 ///
 /// A serving certificate that cannot be read, does not match its key or its names, or was not
 /// signed by the authority, is signed again. If the Secret was deleted, or its authority cannot be
@@ -109,7 +111,7 @@ impl OwnCertificates {
 struct LastReading {
     /// The content of the Secret at the last reading.
     last: Option<Material>,
-    /// The certificates of which the server shows one.
+    /// The material whose serving certificate the server presents.
     shown: Option<Material>,
     /// The text about the next authority, while it waits.
     reported: Option<String>,
@@ -190,14 +192,15 @@ async fn due(
     }
     let mut before: Vec<String> = seen.last.iter().map(Material::bundle).collect();
     before.extend(stored.map(bundle));
-    // Other replicas show what these signed: also to one that has just started.
+    // Other replicas still present certificates signed by these, even to a process that has just
+    // started.
     let trusted = cx.objects.bundles(&cx.client, &cx.namespace).await?;
     before.extend(trusted.into_iter().map(|bundle| bundle.pem));
     Ok((Material::issue(names, now, &before)?, RenewalStep::IssueAll))
 }
 
-/// Returns the step that is due. An authority that a configuration is without signs only when the
-/// one before has ended.
+/// Returns the step that is due. The next authority signs once every configuration has it, or when
+/// the present one expires.
 async fn step(
     material: &Material,
     cx: &CertificateContext,
@@ -246,7 +249,7 @@ impl CertificateSource for OwnCertificates {
     ) -> SourceFuture<'a> {
         Box::pin(async move {
             let clock = &cx.client.environment().clock;
-            // Kept over errors: other replicas show what the authorities of the past signed.
+            // Survives errors: other replicas may present certificates of earlier authorities.
             let (mut seen, mut reported) = (LastReading::default(), None);
             loop {
                 let pause = match Self::pass(certificate, cx, &mut seen).await {

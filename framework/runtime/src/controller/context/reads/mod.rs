@@ -335,7 +335,11 @@ impl<C: Reconciler> Context<C> {
         target: &ReadTarget,
     ) -> Result<ReadSourceRef, Error> {
         if let Some(record) = &self.shared.dry_runs {
-            record.note_read(format!("watch {}{}", source.info.group_resource(), target.told()));
+            record.note_read(format!(
+                "watch {}{}",
+                source.info.group_resource(),
+                target.described()
+            ));
         }
         let reference = source.reference();
         let registered = &self.shared.reads.registered;

@@ -69,7 +69,7 @@ impl ReadTarget {
     }
 
     /// Returns the text behind the name of the resource in a plan.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn described(&self) -> String {
         match self {
             Self::Kind => String::new(),
             Self::Object(key) => format!(" {key}"),

@@ -44,6 +44,7 @@ const MOST_VIOLATIONS: usize = 8;
 pub(super) struct Monitor {
     /// The server; removed at the end of the run, which would otherwise keep itself alive.
     server: Mutex<Option<ApiServer>>,
+    /// Locked by requests, changes and the test in turn, and never across an await.
     state: Mutex<State>,
     /// Reconciles under way; a lock of its own, since reconciles begin and end while the state is
     /// locked.
@@ -138,9 +139,9 @@ impl Monitor {
         self.state.lock().recording.changes.len()
     }
 
-    /// Returns what `tell` says about the changes so far.
-    pub(super) fn told<T>(&self, tell: impl FnOnce(&[RecordedChange]) -> T) -> T {
-        tell(&self.state.lock().recording.changes)
+    /// Passes the changes so far to `read`, and returns the result.
+    pub(super) fn with_changes<T>(&self, read: impl FnOnce(&[RecordedChange]) -> T) -> T {
+        read(&self.state.lock().recording.changes)
     }
 
     /// Returns the objects as they are now.
@@ -149,7 +150,7 @@ impl Monitor {
         Snapshot { objects: objects.clone(), uids: uids.clone() }
     }
 
-    /// Returns what the objects say about their generations.
+    /// Returns the generations that the statuses of the objects name.
     pub(super) fn observed(&self) -> Observed {
         self.state.lock().recording.observed.clone()
     }
@@ -194,6 +195,7 @@ impl Monitor {
 
     /// Cuts off the operator, and has it started again.
     fn crash(&self, state: &State) {
+        // Relaxed: a run has one thread, and the flag guards no other data.
         state.cuts.iter().for_each(|cut| cut.store(true, Ordering::Relaxed));
         self.crashed.notify_one();
     }
@@ -280,7 +282,7 @@ impl Monitor {
     }
 }
 
-/// Returns what a disturbance does to the request that it meets.
+/// Returns the fault that a disturbance makes of a request.
 fn action(kind: Disturbance) -> Option<FaultAction> {
     match kind {
         Disturbance::CrashBefore => Some(FaultAction::Hang),
@@ -400,7 +402,7 @@ impl State {
         if let Some(object) = change.after.or(change.before) {
             self.recording.uids.note(object, &seen.key, change.after.is_some());
         }
-        if let Some(key) = self.recording.uids.told(&seen.key) {
+        if let Some(key) = self.recording.uids.masked(&seen.key) {
             seen.key = key;
         }
         match change.after {

@@ -72,6 +72,7 @@ impl Monitor {
     /// Whether the running process has crashed.
     pub(in crate::testing::explore) fn is_cut(&self) -> bool {
         let state = self.state.lock();
+        // Relaxed, as at the store: a run has one thread.
         !state.cuts.is_empty() && state.cuts.iter().all(|cut| cut.load(Ordering::Relaxed))
     }
 }

@@ -25,19 +25,19 @@ pub(in crate::testing::explore) fn caused(
     recording: &Recording,
     reference: &[OperatorRequest],
 ) -> Vec<String> {
-    let told = |(index, step): (usize, &PlannedDisturbance)| {
+    let described = |(index, step): (usize, &PlannedDisturbance)| {
         if step.kind.is_of_change() {
             return recording
                 .changes
                 .get(step.at)
-                .map(|change| step.kind.told(&change_text(change)));
+                .map(|change| step.kind.described(&change_text(change)));
         }
         let request = recording.requests.get(step.at)?;
         let other = reference.get(step.at).filter(|_| index == 0);
         let key = request.key.as_deref().or_else(|| other?.key.as_deref());
-        Some(step.kind.told(&request_text(request, key)))
+        Some(step.kind.described(&request_text(request, key)))
     };
-    recording.caused.iter().enumerate().filter_map(told).collect()
+    recording.caused.iter().enumerate().filter_map(described).collect()
 }
 
 /// Returns the words for a change.

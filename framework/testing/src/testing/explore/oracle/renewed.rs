@@ -23,7 +23,7 @@ const BURST: usize = 1_000;
 /// Updates of one object among these that are a loop.
 const MOST_IN_BURST: usize = 100;
 /// Most places in one sentence.
-const MOST_TOLD: usize = 4;
+const MOST_SHOWN: usize = 4;
 
 /// An update of one place by the operator.
 struct FieldUpdate<'a> {
@@ -128,7 +128,7 @@ pub(in crate::testing::explore) fn restless(
     changes: &[RecordedChange],
     first: usize,
 ) -> String {
-    let places = told(changes, first);
+    let places = described(changes, first);
     if places.is_empty() {
         return text.to_owned();
     }
@@ -140,7 +140,7 @@ pub(in crate::testing::explore) fn restless(
 
 /// Returns the places that were updated last from a change on, each with its last values; empty
 /// when the operator has updated none.
-pub(in crate::testing::explore) fn told(changes: &[RecordedChange], first: usize) -> String {
+pub(in crate::testing::explore) fn described(changes: &[RecordedChange], first: usize) -> String {
     let mut places: BTreeMap<(&str, String), String> = BTreeMap::new();
     for FieldUpdate { key, shown, old, new, .. } in updates(changes, first) {
         // Values of Secrets are kept out of logs.
@@ -151,12 +151,12 @@ pub(in crate::testing::explore) fn told(changes: &[RecordedChange], first: usize
         places.insert((key, shown), values);
     }
     let count = places.len();
-    let told = places.into_iter().take(MOST_TOLD);
-    let told: Vec<String> =
-        told.map(|((key, at), values)| format!("{at} of {key}{values}")).collect();
+    let texts = places.into_iter().take(MOST_SHOWN);
+    let texts: Vec<String> =
+        texts.map(|((key, at), values)| format!("{at} of {key}{values}")).collect();
     let more =
-        if count > MOST_TOLD { format!("; {} more", count - MOST_TOLD) } else { String::new() };
-    told.join("; ") + &more
+        if count > MOST_SHOWN { format!("; {} more", count - MOST_SHOWN) } else { String::new() };
+    texts.join("; ") + &more
 }
 
 #[cfg(test)]
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn changed_places_are_told_with_their_last_values() {
         let changes = course(30, &[json!(3), json!(5), json!(3), json!(5)], status);
-        assert_eq!(told(&changes, 1), ".status.age of items a was 3 and is 5");
-        assert_eq!(told(&changes, 4), "");
+        assert_eq!(described(&changes, 1), ".status.age of items a was 3 and is 5");
+        assert_eq!(described(&changes, 4), "");
     }
 }

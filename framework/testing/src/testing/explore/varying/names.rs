@@ -51,31 +51,31 @@ impl Uids {
     }
 
     /// Returns a text with words in place of uids; `None` when it has no known uid.
-    pub(in crate::testing::explore) fn told(&self, text: &str) -> Option<String> {
-        self.told_with(text, "")
+    pub(in crate::testing::explore) fn masked(&self, text: &str) -> Option<String> {
+        self.masked_with(text, "")
     }
 
     /// Returns a text with words in place of uids, which those of gone objects end with.
-    fn told_with(&self, text: &str, gone: &str) -> Option<String> {
+    fn masked_with(&self, text: &str, gone: &str) -> Option<String> {
         if text.len() < UID {
             return None;
         }
-        let mut told = String::new();
+        let mut masked = String::new();
         let (mut rest, mut is_changed) = (text, false);
         while let Some(next) = rest.chars().next() {
             if let Some(NamedObject { key, is_alive, .. }) =
                 uid_at(rest).and_then(|uid| self.known.get(uid))
             {
                 let gone = if *is_alive { "" } else { gone };
-                told.push_str(&format!("<uid of {key}{gone}>"));
+                masked.push_str(&format!("<uid of {key}{gone}>"));
                 rest = &rest[UID..];
                 is_changed = true;
             } else {
-                told.push(next);
+                masked.push(next);
                 rest = &rest[next.len_utf8()..];
             }
         }
-        is_changed.then_some(told)
+        is_changed.then_some(masked)
     }
 
     /// Whether two numbers are generations of one object, before and after a replacement.
@@ -93,8 +93,8 @@ impl Uids {
     }
 
     /// Replaces the uids in all texts of a value, those of gone objects by other words.
-    fn tell(&self, value: &mut Value) {
-        rewrite(value, &|text| self.told_with(text, GONE));
+    fn mask(&self, value: &mut Value) {
+        rewrite(value, &|text| self.masked_with(text, GONE));
     }
 }
 
@@ -111,24 +111,24 @@ fn uid_at(text: &str) -> Option<&str> {
 /// Replaces texts of a value, and names of its fields. The recursion is as deep as the value.
 pub(in crate::testing::explore) fn rewrite(
     value: &mut Value,
-    told: &dyn Fn(&str) -> Option<String>,
+    replace: &dyn Fn(&str) -> Option<String>,
 ) {
     match value {
         Value::String(text) => {
-            if let Some(other) = told(text) {
+            if let Some(other) = replace(text) {
                 *text = other;
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| rewrite(item, told)),
+        Value::Array(items) => items.iter_mut().for_each(|item| rewrite(item, replace)),
         Value::Object(fields) => {
             let others: Vec<(String, String)> =
-                fields.keys().filter_map(|name| Some((name.clone(), told(name)?))).collect();
+                fields.keys().filter_map(|name| Some((name.clone(), replace(name)?))).collect();
             for (name, other) in others {
                 if let Some(value) = fields.remove(&name) {
                     fields.insert(unused(fields, other), value);
                 }
             }
-            fields.values_mut().for_each(|field| rewrite(field, told));
+            fields.values_mut().for_each(|field| rewrite(field, replace));
         }
         _ => {}
     }
@@ -218,11 +218,11 @@ impl VaryingNames {
     }
 
     /// Returns a name without the parts that vary at a place.
-    fn told(&self, place: &str, name: &str) -> Option<String> {
+    fn masked(&self, place: &str, name: &str) -> Option<String> {
         if self.is_unnumbered && is_outside(place) {
             let is_digit = |sign: char| sign.is_ascii_digit();
-            let told = name.split(is_digit).filter(|part| !part.is_empty());
-            return name.contains(is_digit).then(|| told.collect::<Vec<_>>().join("*") + "*");
+            let masked = name.split(is_digit).filter(|part| !part.is_empty());
+            return name.contains(is_digit).then(|| masked.collect::<Vec<_>>().join("*") + "*");
         }
         let patterns = self.patterns.get(place)?;
         patterns.iter().find(|pattern| pattern.matches(name)).map(NamePattern::to_string)
@@ -231,7 +231,8 @@ impl VaryingNames {
     /// Returns a key without the parts of its name that vary.
     pub(in crate::testing::explore) fn key(&self, key: &str) -> String {
         let (place, name) = split_key(key);
-        self.told(&place, &name).map_or_else(|| key.to_owned(), |told| format!("{place}{told}"))
+        self.masked(&place, &name)
+            .map_or_else(|| key.to_owned(), |masked| format!("{place}{masked}"))
     }
 
     /// Returns the objects of an end as they are stored, by the keys of [`end`](Self::end).
@@ -239,7 +240,7 @@ impl VaryingNames {
         let mut end = End::new();
         for ((resource, _), object) in &snapshot.objects {
             let key = state::key(resource, object);
-            let key = snapshot.uids.told_with(&key, GONE).unwrap_or(key);
+            let key = snapshot.uids.masked_with(&key, GONE).unwrap_or(key);
             end.entry(self.key(&key)).or_default().push(object.clone());
         }
         end
@@ -253,13 +254,13 @@ impl VaryingNames {
         let mut raw: BTreeMap<String, String> = BTreeMap::new();
         for ((resource, id), object) in &snapshot.objects {
             let mut object = object.clone();
-            snapshot.uids.tell(&mut object);
+            snapshot.uids.mask(&mut object);
             let stored = state::key(resource, &object);
             let key = self.key(&stored);
             let name = id.rsplit('/').next().unwrap_or_default();
-            let told = split_key(&key).1;
-            if (name.len() >= SHORTEST_NAME && told.ends_with('*')) || key != stored {
-                raw.insert(name.to_owned(), format!("<{told}>"));
+            let masked = split_key(&key).1;
+            if (name.len() >= SHORTEST_NAME && masked.ends_with('*')) || key != stored {
+                raw.insert(name.to_owned(), format!("<{masked}>"));
             }
             if self.varies_in(state::resource_of(&key)) {
                 self.fold(&mut object, state::resource_of(&key), "", &mut raw);
@@ -294,12 +295,12 @@ impl VaryingNames {
         match value {
             Value::Object(fields) => {
                 let place = field_place(resource, path);
-                let told = |name: &String| Some((name.clone(), self.told(&place, name)?));
-                let varying: Vec<(String, String)> = fields.keys().filter_map(told).collect();
-                for (name, told) in varying {
+                let masked = |name: &String| Some((name.clone(), self.masked(&place, name)?));
+                let varying: Vec<(String, String)> = fields.keys().filter_map(masked).collect();
+                for (name, masked) in varying {
                     let Some(value) = fields.remove(&name) else { continue };
-                    raw.insert(name, format!("<{told}>"));
-                    let list = fields.entry(told).or_insert_with(|| Value::Array(Vec::new()));
+                    raw.insert(name, format!("<{masked}>"));
+                    let list = fields.entry(masked).or_insert_with(|| Value::Array(Vec::new()));
                     list.as_array_mut().into_iter().for_each(|list| list.push(value.clone()));
                 }
                 for (name, field) in fields {
@@ -335,14 +336,14 @@ fn field_place(resource: &str, path: &str) -> String {
 
 /// Returns a text with other words for the names in it.
 fn replaced(text: &str, raw: &[(String, String)]) -> Option<String> {
-    let mut told: Option<String> = None;
+    let mut masked: Option<String> = None;
     for (name, words) in raw {
-        let now = told.as_deref().unwrap_or(text);
+        let now = masked.as_deref().unwrap_or(text);
         if now.len() >= name.len() && now.contains(name.as_str()) {
-            told = Some(now.replace(name.as_str(), words));
+            masked = Some(now.replace(name.as_str(), words));
         }
     }
-    told
+    masked
 }
 
 #[cfg(test)]

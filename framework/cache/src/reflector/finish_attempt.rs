@@ -10,7 +10,7 @@ use super::sink::{ReflectorSink, StreamProgress};
 
 impl<T: ReflectorSink> Reflector<T> {
     /// Applies the consequences of an attempt's end, after a stream that was open for that time;
-    /// returns the pause before the next attempt.
+    /// returns the pause before the next attempt; `None`: at once.
     pub(super) fn finish_attempt(
         &mut self,
         end: AttemptEnd,
@@ -55,9 +55,9 @@ impl<T: ReflectorSink> Reflector<T> {
                 tracing::error!(
                     resource,
                     text,
-                    "reading panicked: a defect of its source or of windlass"
+                    "the reflector panicked while reading; this is a bug of the source or of windlass"
                 );
-                // The list that follows answers the same question.
+                // A list follows and detects a set-back itself, so the pending check is dropped.
                 self.rollback.resolve();
             }
             AttemptEnd::Refused { verb, why } => {
