@@ -123,7 +123,7 @@ impl<'de> Visitor<'de> for ObjectsVisitor {
 #[derive(Debug)]
 pub(crate) struct Converter {
     versions: Versions,
-    turns: LargeObjectPermit,
+    permits: LargeObjectPermit,
 }
 
 /// Turns to decode objects above [`LARGE`]: the converters that share them decode one at a time.
@@ -137,8 +137,8 @@ impl LargeObjectPermit {
 }
 
 impl Converter {
-    pub(crate) fn new(versions: Versions, turns: LargeObjectPermit) -> Self {
-        Self { versions, turns }
+    pub(crate) fn new(versions: Versions, permits: LargeObjectPermit) -> Self {
+        Self { versions, permits }
     }
 
     /// Answers a review. The answer is written object by object, so that one object is decoded at a
@@ -192,7 +192,7 @@ impl Converter {
                 output.write(b",")?;
             }
             let turn = match object.get().len() > LARGE {
-                true => self.turns.0.acquire().await.ok(),
+                true => self.permits.0.acquire().await.ok(),
                 false => None,
             };
             match self.convert_one(object, version) {

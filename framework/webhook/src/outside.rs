@@ -168,7 +168,7 @@ impl OutsideProcess {
     }
 
     /// Whether the process whose mark an object has did not renew it in time. Without a time of the
-    /// API server nobody knows.
+    /// API server it counts as running.
     fn is_left(&self, meta: &ObjectMeta) -> bool {
         let is_marked = ProcessMark::of(meta).is_some() && !self.has(meta);
         let Some(((anchor, since), last)) = self.anchor.zip(last_write(meta)) else { return false };

@@ -198,9 +198,9 @@ impl Webhooks {
         let judges = judges.filter_map(|it| Some((it.judged_kind()?.clone(), it.path.clone())));
         let judges = judges.collect();
         // One object of all kinds: a server has one handler.
-        let turns = LargeObjectPermit::new();
+        let permits = LargeObjectPermit::new();
         let conversions = self.conversions.into_iter().map(|conversion| {
-            let converter = |versions| Converter::new(versions, turns.clone());
+            let converter = |versions| Converter::new(versions, permits.clone());
             (conversion.path, conversion.versions.map(converter).map(PathHandler::Conversion))
         });
         let admission = self.hooks.into_iter();

@@ -94,7 +94,7 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
     }
 
     /// Returns the texts about the resources that the object does not name any more: the one that
-    /// was created for it, and an import that has ended and was not told.
+    /// was created for it, and an import that has ended and was not reported.
     fn left_behind(&self) -> impl Iterator<Item = (ReportSlot, String)> {
         let Record { replaced, former, ended_import, .. } = &self.record;
         let created = replaced.as_ref().or(former.as_ref());
@@ -130,8 +130,8 @@ impl<E: External, C: Reconciler<Object = E::Object>> Pass<'_, E, C> {
         Failure::wait_for("ExternalDeleting", format!("{} is being deleted", self.resource(id)))
     }
 
-    /// The wait for a resource that was created, and that no call has deleted: it cannot be told
-    /// from one that is gone.
+    /// The wait for a resource that was created, and that no call has deleted: it looks like
+    /// one that is gone.
     fn not_seen(&self, id: &str) -> Failure {
         let text = format!(
             "{} is not seen yet: it was created, and may still appear for {} s; it is deleted then",

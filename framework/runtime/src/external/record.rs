@@ -258,8 +258,8 @@ pub(super) fn suffix_of(name: &str, part: &str) -> Result<String, Failure> {
 /// Returns the parts that are recorded on an object for a driver, its main resource as the empty
 /// name.
 ///
-/// The record of an own import alone is one: the annotation with the id was removed, and nobody was
-/// told yet.
+/// The record of an own import alone is one: the annotation with the id was removed, and no
+/// Event has reported it yet.
 pub(super) fn parts_of<K: Resource>(object: &K, name: &str) -> Vec<String> {
     let annotations = object.metadata().annotations.iter().flatten();
     let part = |key: &str, value: &str| {

@@ -118,24 +118,24 @@ impl CertificateSource for MountedFiles {
         Box::pin(async move {
             let clock = &cx.client.environment().clock;
             let mut state = FilesState::default();
-            let mut told = String::new();
+            let mut logged = String::new();
             loop {
                 let pause = match self.pass(certificate, clock, &mut state).await {
                     Ok(pause) => {
-                        told.clear();
+                        logged.clear();
                         pause
                     }
                     Err(error) => {
                         certificate.report(&error);
                         // Once for each series of failures of one kind.
                         let text = error.to_string();
-                        if told != text {
+                        if logged != text {
                             tracing::warn!(
                                 %error,
                                 "the serving certificate cannot be read again; the previous one \
                                  stays in use"
                             );
-                            told = text;
+                            logged = text;
                         }
                         PERIOD
                     }

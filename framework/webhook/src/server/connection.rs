@@ -105,9 +105,10 @@ async fn over_http1(
     shared: &Arc<ConnectionShared>,
     progress: &Arc<ConnectionProgress>,
 ) -> Option<ConnectionPhase> {
-    let (asked, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
-    let service =
-        service_fn(move |request| answer(request, Arc::clone(&shared_by_all), Arc::clone(&asked)));
+    let (progress, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
+    let service = service_fn(move |request| {
+        answer(request, Arc::clone(&shared_by_all), Arc::clone(&progress))
+    });
     let io = TokioIo::new(ProgressStream::new(stream, Arc::clone(progress)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -126,9 +127,10 @@ async fn over_http2(
     shared: &Arc<ConnectionShared>,
     progress: &Arc<ConnectionProgress>,
 ) -> Option<ConnectionPhase> {
-    let (asked, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
-    let service =
-        service_fn(move |request| answer(request, Arc::clone(&shared_by_all), Arc::clone(&asked)));
+    let (progress, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
+    let service = service_fn(move |request| {
+        answer(request, Arc::clone(&shared_by_all), Arc::clone(&progress))
+    });
     let io = TokioIo::new(ProgressStream::new(stream, Arc::clone(progress)));
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
@@ -141,7 +143,7 @@ async fn over_http2(
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(10))
         .serve_connection(io, service);
-    // Clients are told which requests were not read.
+    // Clients learn which requests were not read.
     let end = &shared.stop;
     drive(connection, (end, |connection| connection.graceful_shutdown()), progress).await
 }
@@ -177,7 +179,7 @@ async fn answer(
     shared: Arc<ConnectionShared>,
     progress: Arc<ConnectionProgress>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let asked = progress.asked();
+    let request_progress = progress.begin_request();
     let (parts, body) = request.into_parts();
     let is_broken = AtomicBool::new(false);
     let read = async |limit: Duration, size: ReviewSize| {
@@ -185,13 +187,13 @@ async fn answer(
         let is_cut = read.as_ref().is_err_and(|failure| failure.code == StatusCode::BAD_REQUEST);
         // `Relaxed`: read by the same task.
         is_broken.store(is_cut, Ordering::Relaxed);
-        asked.received();
+        request_progress.received();
         read.map(|read| (read.bytes, read.memory))
     };
     let answer = shared.handler.handle_read(&parts, read).await;
     // A request that was taken back often ends as a body that is cut off.
     if !is_broken.load(Ordering::Relaxed) {
-        asked.answered();
+        request_progress.answered();
     }
     let mut answer = answer.map(Full::new);
     if shared.stop.is_cancelled() && parts.version < Version::HTTP_2 {

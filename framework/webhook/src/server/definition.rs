@@ -52,7 +52,7 @@ impl ConversionPlace {
         matches!(self, Self::AtUrl)
     }
 
-    /// Waits until nobody answers at one of the URLs any more; for ever where that is not known.
+    /// Waits until no server answers at one of the URLs; for ever where that is not known.
     async fn gone(&self, urls: impl Iterator<Item = &str>) {
         let Self::InProcess(routes) = self else { return std::future::pending().await };
         let mut gone: Vec<_> = urls.map(|url| routes.gone(url)).collect();
@@ -65,7 +65,7 @@ impl ConversionPlace {
         .await
     }
 
-    /// Whether nobody answers at a URL now, as far as that is known.
+    /// Whether no server answers at a URL now, as far as that is known.
     async fn is_gone(&self, url: &str) -> bool {
         tokio::select! {
             biased;

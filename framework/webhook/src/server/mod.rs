@@ -76,7 +76,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 ///
 /// Listens before the caches fill and until they have stopped, on every replica. The operator ends
 /// with [`ErrorKind::Config`] when the address is in use. After the stop, new connections are
-/// accepted for a second, and each is answered once more and told to close, so that no request
+/// accepted for a second, and each is answered once more with `connection: close`, so that no request
 /// meets a closed one.
 ///
 /// ```no_run
@@ -324,7 +324,7 @@ impl WebhookServer {
             metrics,
             stop: stopping,
             closing: CancellationToken::new(),
-            // At a URL nobody asks once the configurations are deleted.
+            // No API server asks at a URL once the configurations are deleted.
             last_requests: if outside.is_some() { Duration::ZERO } else { LAST_REQUESTS },
         });
         let written = CancellationToken::new();

@@ -283,7 +283,7 @@ mod tests {
             (left, left, left)
         );
         assert_eq!(judge(&asked, 902), Precedence::Replace);
-        // The later one is replaced by nobody who started earlier, and replaces at once.
+        // No process that started earlier replaces the later one, which replaces at once.
         assert_eq!(OtherVersion::default().judge(&new, &old, began), Precedence::Replace);
     }
 }

@@ -114,7 +114,7 @@ struct State {
     /// Requests that were taken back, less those that were answered.
     resets: u32,
     /// Whether a request has ever come.
-    has_asked: bool,
+    has_request: bool,
     /// Whether bytes of a new request end the idle time: not with HTTP/2, whose frames need not
     /// belong to a request.
     has_heads: bool,
@@ -128,7 +128,7 @@ impl ConnectionProgress {
             requests: 0,
             bodies: 0,
             resets: 0,
-            has_asked: false,
+            has_request: false,
             has_heads: true,
         };
         Self { clock, state: Mutex::new(state), changed: Notify::new() }
@@ -148,11 +148,11 @@ impl ConnectionProgress {
 
     /// The headers of a request have come. Dropping the value ends the request: it is taken back,
     /// unless it was [answered](RequestProgress::answered).
-    pub(super) fn asked(self: &Arc<Self>) -> RequestProgress {
+    pub(super) fn begin_request(self: &Arc<Self>) -> RequestProgress {
         let mut state = self.state.lock();
         state.requests += 1;
         state.bodies += 1;
-        state.has_asked = true;
+        state.has_request = true;
         // A further request of HTTP/2 makes the bodies before it no faster.
         if !matches!(state.phase, ConnectionPhase::Resets | ConnectionPhase::Request) {
             self.enter(&mut state, ConnectionPhase::Request);
@@ -206,7 +206,7 @@ impl ConnectionProgress {
         let is_late = self.clock.now() >= state.since + SLOW;
         let sending = if is_late { EvictionOrder::Slow } else { EvictionOrder::Sending };
         let standing = match state.phase {
-            _ if !state.has_asked => EvictionOrder::NoRequest,
+            _ if !state.has_request => EvictionOrder::NoRequest,
             ConnectionPhase::Request if state.bodies < state.requests => EvictionOrder::Handling,
             ConnectionPhase::Resets => EvictionOrder::Handling,
             ConnectionPhase::Idle if is_late => EvictionOrder::Idle,

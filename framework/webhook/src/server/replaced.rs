@@ -46,8 +46,8 @@ impl Replaced {
         serde_json::from_str(annotations.get(REPLACED)?).ok()
     }
 
-    /// Returns what `right` replaces. The conversion of a process that was killed is not it: what
-    /// that process replaced stays as that process found it.
+    /// Returns the conversion that `right` replaces: never that of a killed process, which has
+    /// recorded the one before.
     pub(super) fn by(
         right: &CustomResourceConversion,
         stored: &CustomResourceDefinition,

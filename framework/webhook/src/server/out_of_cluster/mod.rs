@@ -385,7 +385,11 @@ async fn put_back_own<K: Admitting>(
 ) -> Result<(), Error> {
     let Some(mut right) = right else { return Ok(()) };
     let Some(mut stored) = client.all::<K>().get_opt(name).await? else {
-        tracing::info!(configuration = name, kind = K::NAME, "it was deleted, and is put back");
+        tracing::info!(
+            configuration = name,
+            kind = K::NAME,
+            "a deleted configuration is written again"
+        );
         return process.write(client, name, &right).await;
     };
     let is_right = stored.entries() == right.entries();
@@ -393,7 +397,11 @@ async fn put_back_own<K: Admitting>(
         return Ok(());
     }
     if !is_right {
-        tracing::info!(configuration = name, kind = K::NAME, "it was changed, and is put back");
+        tracing::info!(
+            configuration = name,
+            kind = K::NAME,
+            "a changed configuration is written again"
+        );
         *stored.entries() = right.entries().take();
     }
     process.replace(client, stored).await
@@ -408,13 +416,21 @@ async fn put_back<K: Admitting>(
     let Some(mut right) = right else { return Ok(()) };
     let api = client.all::<K>();
     let Some(mut stored) = api.get_opt(name).await? else {
-        tracing::info!(configuration = name, kind = K::NAME, "it was deleted, and is put back");
+        tracing::info!(
+            configuration = name,
+            kind = K::NAME,
+            "a deleted configuration is written again"
+        );
         return put(client, name, Some(&right)).await;
     };
     if stored.entries() == right.entries() {
         return Ok(());
     }
-    tracing::info!(configuration = name, kind = K::NAME, "it was changed, and is put back");
+    tracing::info!(
+        configuration = name,
+        kind = K::NAME,
+        "a changed configuration is written again"
+    );
     *stored.entries() = right.entries().take();
     api.replace(&stored).await.map(drop)
 }
