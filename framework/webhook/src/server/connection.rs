@@ -105,10 +105,9 @@ async fn over_http1(
     shared: &Arc<ConnectionShared>,
     progress: &Arc<ConnectionProgress>,
 ) -> Option<ConnectionPhase> {
-    let (progress, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
-    let service = service_fn(move |request| {
-        answer(request, Arc::clone(&shared_by_all), Arc::clone(&progress))
-    });
+    let (own, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
+    let service =
+        service_fn(move |request| answer(request, Arc::clone(&shared_by_all), Arc::clone(&own)));
     let io = TokioIo::new(ProgressStream::new(stream, Arc::clone(progress)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -127,10 +126,9 @@ async fn over_http2(
     shared: &Arc<ConnectionShared>,
     progress: &Arc<ConnectionProgress>,
 ) -> Option<ConnectionPhase> {
-    let (progress, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
-    let service = service_fn(move |request| {
-        answer(request, Arc::clone(&shared_by_all), Arc::clone(&progress))
-    });
+    let (own, shared_by_all) = (Arc::clone(progress), Arc::clone(shared));
+    let service =
+        service_fn(move |request| answer(request, Arc::clone(&shared_by_all), Arc::clone(&own)));
     let io = TokioIo::new(ProgressStream::new(stream, Arc::clone(progress)));
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
