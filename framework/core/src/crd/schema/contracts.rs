@@ -48,7 +48,13 @@ pub(super) fn compare_all(read: &mut Map<String, Value>, written: &Map<String, V
 
 /// Marks the differences in the fields of an object.
 fn fields(read: &mut SchemaObject, written: &SchemaObject) {
-    let Some(Value::Object(writes)) = written.get("properties") else { return };
+    let none = Map::new();
+    let writes = match written.get("properties") {
+        Some(Value::Object(writes)) => writes,
+        // Serde writes no field at all of such a struct.
+        None if written.get("type").is_some_and(|name| name == "object") => &none,
+        _ => return,
+    };
     let needs = |node: &SchemaObject, name: &str| {
         let required = node.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|found| found == name))

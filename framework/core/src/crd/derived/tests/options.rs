@@ -158,3 +158,75 @@ fn a_replaced_schema_needs_none_of_the_type() {
     assert_eq!(schema["properties"]["opaque_list"]["items"], kept);
     assert_eq!(field::<S>("required"), json!({ "type": "string" }));
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Generic<T> {
+    value: T,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OfGeneric {
+    boxed: Generic<Box<Option<bool>>>,
+    needed: Generic<bool>,
+    option: Generic<Option<bool>>,
+}
+
+#[test]
+fn a_field_whose_type_parameter_is_an_option_may_be_absent() {
+    let found = structural_schema::<OfGeneric>().unwrap().schema;
+    let required = |field: &str| !found["properties"][field]["required"].is_null();
+    assert!(required("needed"), "{found:#}");
+    assert!(!required("option") && !required("boxed"), "{found:#}");
+    assert_eq!(found["properties"]["option"]["properties"]["value"]["nullable"], true, "{found:#}");
+}
+
+/// Types of one name in one module: of two calls of a macro, and of one call.
+trait OfPort {
+    type Port;
+}
+
+macro_rules! ports {
+    ($($owner:ident: $field:ident $ty:ty),*) => { $(
+        struct $owner;
+        const _: () = {
+            #[derive(Serialize, Deserialize, Schema)]
+            pub(super) struct Port {
+                $field: $ty,
+            }
+            impl OfPort for $owner {
+                type Port = Port;
+            }
+        };
+    )* };
+}
+
+ports!(First: aaa i32, Second: bbb String);
+ports!(Third: ccc bool);
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OfPorts {
+    first: <First as OfPort>::Port,
+    second: <Second as OfPort>::Port,
+    third: <Third as OfPort>::Port,
+}
+
+#[test]
+fn types_of_one_name_in_blocks_of_a_module_have_their_own_schemas() {
+    let found = structural_schema::<OfPorts>().unwrap().schema;
+    for (field, name) in [("first", "aaa"), ("second", "bbb"), ("third", "ccc")] {
+        assert_eq!(found["properties"][field]["required"], json!([name]), "{found:#}");
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OnlyRead {
+    #[serde(skip_serializing)]
+    secret: i32,
+}
+
+#[test]
+fn the_only_field_of_a_type_that_serde_never_writes_is_warned_of() {
+    let found = structural_schema::<OnlyRead>().unwrap().warnings;
+    let text = "serde never writes \"secret\" (`skip_serializing`)";
+    assert!(found.iter().any(|warning| warning.contains(text)), "{found:?}");
+}
