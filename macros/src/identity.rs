@@ -7,13 +7,13 @@ use quote::{ToTokens, quote};
 /// types of the same name in other functions and blocks of the module.
 ///
 /// A macro that is called once may write several such types, and all of them are at the place of
-/// the call: `tokens`, the type's own, are part of the text as a hash.
+/// the call: `tokens`, the type's own, are part of the text as a hash. The text ends with the name,
+/// which messages show.
 pub(crate) fn identity(name: &str, tokens: impl ToTokens) -> TokenStream {
-    let start = format!("::{name}@");
-    let end = format!("#{:08x}", hash(&tokens.to_token_stream().to_string()));
+    let end = format!("#{:08x}::{name}", hash(&tokens.to_token_stream().to_string()));
     quote! {
         ::core::concat!(
-            ::core::module_path!(), #start, ::core::line!(), ":", ::core::column!(), #end
+            ::core::module_path!(), "@", ::core::line!(), ":", ::core::column!(), #end
         )
     }
 }

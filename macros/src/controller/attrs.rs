@@ -131,9 +131,13 @@ impl ControllerAttrs {
             // Words of other frameworks are read as keys, and answered by a text of their own.
             let known: Vec<&str> = KEYS.iter().copied().chain(hints::words()).collect();
             let known = KeyNames { suggested: KEYS, ..KeyNames::new(&known, &[]) };
-            let tried = keys::each_item(input, known, errors, |_, _| None, |key, input, errors| {
-                attrs.key(key, input, errors)
-            });
+            let tried = keys::each_item(
+                input,
+                known,
+                errors,
+                |_, _| None,
+                |key, input, errors| attrs.key(key, input, errors),
+            );
             let is_for =
                 |tried: &String| matches!(tried.as_str(), "for" | "kind" | "object" | "of");
             attrs.has_for |= tried.iter().any(is_for);

@@ -262,6 +262,8 @@ const FORMATS: &[&str] = &[
     "isbn",
     "isbn10",
     "isbn13",
+    "k8s-long-name",
+    "k8s-short-name",
     "mac",
     "password",
     "rgbcolor",

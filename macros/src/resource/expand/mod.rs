@@ -73,7 +73,8 @@ fn private() -> TokenStream {
 /// Generates the apply configuration, the relation to the status, and the schema for other kinds.
 fn typed(model: &ResourceModel) -> TokenStream {
     let api_version = api_version(model);
-    let (names, types): (Vec<_>, Vec<_>) = model.fields.iter().map(|it| (&it.ident, &it.ty)).unzip();
+    let (names, types): (Vec<_>, Vec<_>) =
+        model.fields.iter().map(|it| (&it.ident, &it.ty)).unzip();
     let root = apply::RootKind {
         fields: &quote!(#(#names: #types,)*),
         ident: &model.ident,

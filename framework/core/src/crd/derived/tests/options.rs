@@ -230,3 +230,50 @@ fn the_only_field_of_a_type_that_serde_never_writes_is_warned_of() {
     let text = "serde never writes \"secret\" (`skip_serializing`)";
     assert!(found.iter().any(|warning| warning.contains(text)), "{found:?}");
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct ReadAndKept {
+    kept: bool,
+    #[serde(skip_serializing, default)]
+    number: i32,
+    #[serde(skip_serializing)]
+    option: Option<i32>,
+}
+
+#[test]
+fn a_stored_field_that_serde_never_writes_is_warned_of() {
+    let found = structural_schema::<ReadAndKept>().unwrap().warnings;
+    for name in ["number", "option"] {
+        let text = format!("serde never writes \"{name}\" (`skip_serializing`), so an object");
+        assert!(found.iter().any(|warning| warning.contains(&text)), "{found:?}");
+    }
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(from = "i32", into = "String")]
+struct TwoForms(i32);
+
+impl From<i32> for TwoForms {
+    fn from(value: i32) -> Self {
+        Self(value)
+    }
+}
+
+impl From<TwoForms> for String {
+    fn from(value: TwoForms) -> Self {
+        value.0.to_string()
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OfTwoForms {
+    forms: TwoForms,
+}
+
+#[test]
+fn a_value_that_serde_writes_as_another_type_is_warned_of() {
+    let found = structural_schema::<OfTwoForms>().unwrap().warnings;
+    let text = "serde reads values of type integer and writes values of type string";
+    assert!(found.iter().any(|it| it.contains(".forms") && it.contains(text)), "{found:?}");
+}
