@@ -250,6 +250,35 @@ fn a_stored_field_that_serde_never_writes_is_warned_of() {
     assert_eq!(found.len(), 2, "{found:?}");
 }
 
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(value: &u16, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct ByFunctions {
+    #[serde(with = "as_text")]
+    #[schema(with = String)]
+    any: u16,
+    #[serde(with = "as_text")]
+    #[schema(with = String, pattern = "^[0-9]{1,4}$")]
+    described: u16,
+}
+
+#[test]
+fn a_text_that_a_function_reads_is_warned_of_unless_it_is_described() {
+    let found = structural_schema::<ByFunctions>().unwrap().warnings;
+    assert!(found[0].contains(".any") && found[0].contains("serde makes `u16`"), "{found:?}");
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
 #[derive(Clone, Serialize, Deserialize, Schema)]
 #[serde(from = "i32", into = "String")]
 struct TwoForms(i32);
