@@ -69,6 +69,8 @@ pub(crate) fn attributes(
 pub(crate) struct KeyNames<'a> {
     /// Keys that can be written.
     pub(crate) keys: &'a [&'a str],
+    /// Keys that a misspelt key may stand for.
+    pub(crate) suggested: &'a [&'a str],
     /// Words of other tools, and the advice for each.
     pub(crate) hints: &'a [(&'a str, &'a str)],
     /// Words of a message before such a word.
@@ -78,7 +80,7 @@ pub(crate) struct KeyNames<'a> {
 impl<'a> KeyNames<'a> {
     /// Keys of this framework.
     pub(crate) fn new(keys: &'a [&'a str], hints: &'a [(&'a str, &'a str)]) -> Self {
-        Self { keys, hints, refusal: "there is no key" }
+        Self { keys, suggested: keys, hints, refusal: "there is no key" }
     }
 }
 
@@ -195,7 +197,7 @@ fn one_key(
         errors.saw(&ident);
         read(&key, input, errors)
     } else {
-        Err(syn::Error::new(key.span, unknown("key", &key.name, known.keys)))
+        Err(syn::Error::new(key.span, unknown("key", &key.name, known.suggested)))
     }
 }
 
@@ -344,11 +346,12 @@ pub(crate) fn group<T>(
     let content;
     parenthesized!(content in input);
     let found = read(&content);
-    if found.is_err() {
-        // Otherwise syn reports the rest as unexpected, beside the fault.
-        drop(content.parse::<TokenStream>());
+    let rest = content.span();
+    // Otherwise syn reports the rest as unexpected, beside a fault or without an advice.
+    if content.parse::<TokenStream>()?.is_empty() || found.is_err() {
+        return found;
     }
-    found
+    Err(syn::Error::new(rest, format!("`{}` is written `{example}`, without more", key.name)))
 }
 
 /// Returns "unknown key `namespacd`; did you mean `namespaced`?", or the list of the known keys.

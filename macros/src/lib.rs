@@ -24,6 +24,7 @@ mod documented;
 mod errors;
 #[cfg(test)]
 mod expansion_tests;
+mod identity;
 mod keys;
 mod markers;
 mod misplaced;

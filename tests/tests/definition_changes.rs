@@ -121,6 +121,9 @@ fn tightened() -> Vec<Case> {
     // Creates and updates drop a null, as if the field were absent; an apply of a null is refused.
     null.shown = Some(ChangeKind::Compatible);
     cases.push(null);
+    let filled =
+        |nullable: bool| below(json!({ "type": "string", "nullable": nullable, "default": "x" }));
+    cases.push(case("null beside a default", filled(true), filled(false), json!({ "null": null })));
     let mut retyped = case("type", text(), number(), json!("x"));
     // Clients cannot read the new values.
     retyped.shown = Some(ChangeKind::Ratcheted);

@@ -142,3 +142,19 @@ pub(crate) fn key(path: &str, key: &str) -> String {
 pub(crate) fn index(path: &str, index: usize) -> String {
     format!("{path}[{index}]")
 }
+
+/// Returns the path in the form of faults: without the leading dot that fields of the root have.
+pub(super) fn shown(path: &str) -> &str {
+    path.strip_prefix('.').unwrap_or(path)
+}
+
+/// Returns a fault that names no field, as upstream reports combinations.
+pub(super) fn plain(text: String) -> Cause {
+    invalid("", &Value::String(String::new()), &text)
+}
+
+/// Returns the fault of a value in the body.
+pub(super) fn fault(path: &str, value: &Value, text: &str) -> Cause {
+    let path = shown(path);
+    invalid(path, value, &format!("{path} in body {text}"))
+}

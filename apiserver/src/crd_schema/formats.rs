@@ -5,11 +5,12 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{LazyLock, OnceLock};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 
 use super::names;
+
+mod email;
+mod uri;
 
 /// Whether the format is checked.
 pub(crate) fn known(format: &str) -> bool {
@@ -51,10 +52,9 @@ pub(crate) fn valid(format: &str, text: &str) -> bool {
         "ipv4" => text.contains('.') && address(text).is_some(),
         "ipv6" => text.contains(':') && text.parse::<Ipv6Addr>().is_ok(),
         "cidr" => cidr(text),
-        "uri" => uri(text),
-        "email" => email(text),
+        "uri" => uri::valid(text),
+        "email" => email::valid(text),
         "hostname" => hostname(text),
-        "byte" => STANDARD.decode(text).is_ok(),
         "date" => date(text),
         "datetime" => date_time(text),
         "duration" => duration(text),
@@ -62,25 +62,42 @@ pub(crate) fn valid(format: &str, text: &str) -> bool {
         "isbn10" => isbn(text, 10),
         "isbn13" => isbn(text, 13),
         "creditcard" => credit_card(text),
+        "ssn" => text.len() == 11 && is_like("ssn", text),
         "k8sshortname" => names::is_label(text),
         "k8slongname" => names::is_subdomain(text),
-        name => by_pattern(name).is_none_or(|pattern| pattern.is_match(text)),
+        name => is_like(name, text),
     }
+}
+
+/// Whether the text has the pattern of a format; `true` for formats without one.
+fn is_like(name: &str, text: &str) -> bool {
+    by_pattern(name).is_none_or(|pattern| pattern.is_match(text))
 }
 
 /// Returns the pattern of a format that a pattern describes; compiled once per process.
 fn by_pattern(name: &str) -> Option<&'static Regex> {
     static PATTERNS: OnceLock<Vec<(&'static str, Regex)>> = OnceLock::new();
-    const SOURCES: [(&str, &str); 10] = [
+    const SOURCES: [(&str, &str); 14] = [
         // Labels of one letter are hosts only if they stand alone.
         (
             "hostname",
             r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9\-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$",
         ),
+        (
+            "byte",
+            r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$",
+        ),
+        // Digits of a card, without the check sum.
+        (
+            "creditcard",
+            r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9]{2})[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11})$",
+        ),
+        ("isbn10", "^(?:[0-9]{9}X|[0-9]{10})$"),
+        ("isbn13", "^[0-9]{13}$"),
         ("bsonobjectid", r"^[0-9a-fA-F]{24}$"),
         (
             "mac",
-            r"^(?:[0-9a-fA-F]{2}(?:(?::[0-9a-fA-F]{2}){5,19}|(?:-[0-9a-fA-F]{2}){5,19})|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2,9})$",
+            r"^(?:[0-9a-fA-F]{2}(?:(?::[0-9a-fA-F]{2}){5}(?:(?::[0-9a-fA-F]{2}){2}|(?::[0-9a-fA-F]{2}){14})?|(?:-[0-9a-fA-F]{2}){5}(?:(?:-[0-9a-fA-F]{2}){2}|(?:-[0-9a-fA-F]{2}){14})?)|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}(?:\.[0-9a-fA-F]{4}|(?:\.[0-9a-fA-F]{4}){7})?|(?:[0-9a-fA-F]{2}){6}(?:(?:[0-9a-fA-F]{2}){2}|(?:[0-9a-fA-F]{2}){14})?)$",
         ),
         ("uuid", r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"),
         ("uuid3", r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$"),
@@ -90,7 +107,7 @@ fn by_pattern(name: &str) -> Option<&'static Regex> {
         ("hexcolor", r"^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
         (
             "rgbcolor",
-            r"^rgb\( *(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5]) *, *(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5]) *, *(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5]) *\)$",
+            r"^rgb\([\t\n\f\r ]*(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])[\t\n\f\r ]*,[\t\n\f\r ]*(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])[\t\n\f\r ]*,[\t\n\f\r ]*(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])[\t\n\f\r ]*\)$",
         ),
     ];
     let compiled = PATTERNS.get_or_init(|| {
@@ -103,7 +120,7 @@ fn by_pattern(name: &str) -> Option<&'static Regex> {
 fn cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
     // The parser would accept a sign.
-    if bits.is_empty() || bits.len() > 3 || !bits.bytes().all(|b| b.is_ascii_digit()) {
+    if bits.is_empty() || !bits.bytes().all(|b| b.is_ascii_digit()) {
         return false;
     }
     let Ok(bits) = bits.parse::<u8>() else { return false };
@@ -129,41 +146,6 @@ fn address(text: &str) -> Option<IpAddr> {
     format!("{before}{}", octets.join(".")).parse().ok()
 }
 
-/// Whether the text is an absolute URI, or a path that begins with a slash.
-fn uri(text: &str) -> bool {
-    if text.bytes().any(|b| b < 0x20 || b == 0x7f || b == b' ') {
-        return false;
-    }
-    if text.starts_with('/') {
-        return true;
-    }
-    let Some((scheme, _)) = text.split_once(':') else { return false };
-    let mut bytes = scheme.bytes();
-    bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
-        && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
-}
-
-/// Whether the text is an address, also in the form `Name <address>`.
-fn email(text: &str) -> bool {
-    let address = match (text.rfind('<'), text.ends_with('>')) {
-        // The address of `Name <address>`.
-        (Some(open), true) => &text[open + 1..text.len() - 1],
-        _ => text,
-    };
-    let Some((local, domain)) = address.rsplit_once('@') else { return false };
-    let atom = |s: &str| {
-        !s.is_empty()
-            && s.split('.').all(|part| {
-                !part.is_empty()
-                    && part
-                        .chars()
-                        .all(|c| c.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c))
-            })
-    };
-    let quoted = local.len() > 1 && local.starts_with('"') && local.ends_with('"');
-    (atom(local) || quoted) && atom(domain)
-}
-
 /// Whether the text is a host name of letters, digits and dashes.
 fn hostname(text: &str) -> bool {
     let is_short = text.len() <= 255 && text.split('.').all(|label| label.len() <= 63);
@@ -176,21 +158,21 @@ fn date(text: &str) -> bool {
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// Whether the text is a time of RFC 3339, with letters in either case.
+/// Whether the text is a time of RFC 3339, with letters in either case. Any character stands for the
+/// dot of a fraction, and text behind a second `t` is not read, as upstream.
 fn date_time(text: &str) -> bool {
-    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
-    let pattern = PATTERN.get_or_init(|| {
-        let source =
-            r"(?i)^(\d{4}-\d{2}-\d{2})t(\d{2}):(\d{2}):(\d{2})(\.\d+)?(z|[+-]\d{2}:\d{2})$";
-        Regex::new(source).ok()
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$").ok()
     });
-    let Some(parts) = pattern.as_ref().and_then(|p| p.captures(text)) else { return false };
-    let number = |i: usize| parts.get(i).and_then(|m| m.as_str().parse::<u8>().ok());
-    parts.get(1).is_some_and(|m| date(m.as_str()))
-        // The pattern admits two digits of any value.
-        && number(2).is_some_and(|h| h <= 23)
-        && number(3).is_some_and(|m| m <= 59)
-        && number(4).is_some_and(|s| s <= 59)
+    let text = text.to_lowercase();
+    let mut halves = text.split('t');
+    let (Some(day), Some(time)) = (halves.next(), halves.next()) else { return false };
+    let Some(parts) = PATTERN.as_ref().and_then(|pattern| pattern.captures(time)) else {
+        return false;
+    };
+    let at_most = |i: usize, most: &str| parts.get(i).is_some_and(|part| part.as_str() <= most);
+    // The pattern admits two digits of any value.
+    date(day) && at_most(1, "23") && at_most(2, "59") && at_most(3, "59")
 }
 
 /// Whether the text is a duration of Go (`1h30m`) or of Scala (`22 ns`, `5 days`, `P1D`).
@@ -207,6 +189,8 @@ fn go_duration(text: &str) -> bool {
     if rest.is_empty() {
         return false;
     }
+    // Nanoseconds: a longer duration than Go has is none.
+    let mut total = 0_i64;
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let number = &rest[..digits];
@@ -215,9 +199,20 @@ fn go_duration(text: &str) -> bool {
         }
         rest = &rest[digits..];
         let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
-        if !matches!(&rest[..unit], "ns" | "us" | "µs" | "μs" | "ms" | "s" | "m" | "h") {
-            return false;
-        }
+        let nanos = match &rest[..unit] {
+            "ns" => 1,
+            "us" | "µs" | "μs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "m" => 60_000_000_000,
+            "h" => 3_600_000_000_000_i64,
+            _ => return false,
+        };
+        let whole = number.split('.').next().unwrap_or_default();
+        let whole = if whole.is_empty() { Some(0) } else { whole.parse().ok() };
+        let sum = whole.and_then(|whole: i64| total.checked_add(whole.checked_mul(nanos)?));
+        let Some(sum) = sum else { return false };
+        total = sum;
         rest = &rest[unit..];
     }
     true
@@ -257,44 +252,27 @@ fn scala_duration(text: &str) -> bool {
 
 /// Whether the text is an ISBN with this number of digits and a correct check digit.
 fn isbn(text: &str, length: usize) -> bool {
-    let digits: Vec<u32> = text
-        .chars()
-        .filter(|c| !matches!(c, '-' | ' '))
-        .map(|c| match c {
-            // Check digit of the form with ten digits.
-            'X' | 'x' => 10,
-            // 99 is no digit and fails the checks below.
-            c => c.to_digit(10).unwrap_or(99),
-        })
-        .collect();
-    let Some((last, head)) = digits.split_last() else { return false };
-    if digits.len() != length || head.iter().any(|d| *d > 9) {
+    let text = text.replace(['\t', '\n', '\x0c', '\r', ' ', '-'], "");
+    let is_short = length == 10;
+    if !is_like(if is_short { "isbn10" } else { "isbn13" }, &text) {
         return false;
     }
-    match length {
-        10 => {
-            let sum: u32 = digits.iter().zip(1..).map(|(d, i)| d * i).sum();
-            *last <= 10 && sum.is_multiple_of(11)
-        }
-        _ => {
-            let sum: u32 = digits.iter().zip([1, 3].iter().cycle()).map(|(d, w)| d * w).sum();
-            *last <= 9 && sum.is_multiple_of(10)
-        }
+    // `X` is the last digit of the short form.
+    let digits = text.chars().map(|c| c.to_digit(10).unwrap_or(10));
+    if is_short {
+        let sum: u32 = digits.zip(1..).map(|(digit, weight)| digit * weight).sum();
+        return sum.is_multiple_of(11);
     }
+    let sum: u32 = digits.zip([1, 3].iter().cycle()).map(|(digit, weight)| digit * weight).sum();
+    sum.is_multiple_of(10)
 }
 
-/// Whether the text has the digits of a credit card with a correct check sum (Luhn).
+/// Whether the digits in the text are those of a credit card with a correct check sum (Luhn).
 fn credit_card(text: &str) -> bool {
-    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(10)).collect();
-    let sum: u32 = digits
-        .iter()
-        .rev()
-        .enumerate()
-        .map(|(i, d)| match i % 2 {
-            1 if *d > 4 => d * 2 - 9,
-            1 => d * 2,
-            _ => *d,
-        })
-        .sum();
-    (13..=16).contains(&digits.len()) && sum.is_multiple_of(10)
+    let text: String = text.chars().filter(char::is_ascii_digit).collect();
+    let digits = text.chars().rev().filter_map(|c| c.to_digit(10));
+    let doubled = |digit: u32| if digit > 4 { digit * 2 - 9 } else { digit * 2 };
+    let sum: u32 =
+        digits.enumerate().map(|(i, digit)| if i % 2 == 1 { doubled(digit) } else { digit }).sum();
+    is_like("creditcard", &text) && sum.is_multiple_of(10)
 }

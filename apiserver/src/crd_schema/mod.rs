@@ -15,6 +15,7 @@ mod formats;
 mod lists;
 mod names;
 mod node;
+mod numbers;
 mod openapi;
 mod pattern;
 mod prune;

@@ -341,6 +341,21 @@ fn formats_accept_and_refuse_as_upstream_does() {
         ("isbn", "0321751043", "0321751044"),
         ("creditcard", "4111 1111 1111 1111", "4111 1111 1111 1112"),
         ("hexcolor", "#fff", "#ff"),
+        ("byte", "QR==", ""),
+        ("uri", "http://[fe80::1%25en0]:80/a b", "http://[::1"),
+        ("uri", "postgres://a:1,b:2/%C3%A9", "http://a:1:2/"),
+        ("uri", "mailto:%", "http://h/%zz"),
+        ("uri", "https://u:p%40@h?%", "https://h<%41>/"),
+        ("email", "\"a b\" <a@[::1]> (c (d))", "a@[1.2.3.04]"),
+        ("email", "One: <a@b>;", "Two: a@b, c@d;"),
+        ("email", ".a. <a@b>", ".a@b"),
+        ("mac", "4111111111111111", "00:11:22:33:44:55:66"),
+        ("creditcard", "4111-1111-1111-1111", "2020-01-01T00:00:00Z"),
+        ("ssn", "111-11-1111", "111111111"),
+        ("isbn", "0-9752298-0-X", "0-9752298-0-x"),
+        ("date-time", "2020-01-01T00:00:00,5Z", "2020-01-01T00:00:60Z"),
+        ("duration", "9999999999h", "9999999999.h"),
+        ("cidr", "::/0128", "::/129"),
     ];
     for (format, good, bad) in table {
         assert!(super::formats::valid(format, good), "{format} {good}");
@@ -539,4 +554,28 @@ fn integers_are_compared_with_limits_as_integers() {
     let refused = |value: &Value| !schema.validate(value, None).causes.is_empty();
     assert!(!refused(&json!({"large": 9_223_372_036_854_774_784_i64})));
     assert!(refused(&json!({"large": 9_223_372_036_854_775_000_i64})), "one number as floats");
+}
+
+#[test]
+fn whole_numbers_are_compared_with_the_limit_that_go_casts() {
+    // Texts of kube-apiserver 1.36.3.
+    let table = [
+        (json!({"maximum": 1e19}), json!(1), "less than or equal to -9223372036854775808"),
+        (json!({"maximum": 0.5}), json!(1), "less than or equal to 0"),
+        (json!({"minimum": 2.5}), json!(1), "greater than or equal to 2"),
+        (json!({"multipleOf": 2.5}), json!(3), "a multiple of 2"),
+        (json!({"multipleOf": 1e20}), json!(3), "must be positive: -9223372036854775808"),
+        (json!({"multipleOf": -2.5}), json!(3.5), "must be positive: -2.5"),
+        (json!({"multipleOf": 2.5}), json!(3.5), "a multiple of 2.5"),
+    ];
+    for (mut limits, value, text) in table {
+        limits["type"] = json!("number");
+        let causes = Schema::compile(&limits).validate(&value, None).causes;
+        assert!(causes.iter().any(|cause| cause.message.contains(text)), "{limits} {causes:?}");
+    }
+    let schema = Schema::compile(&json!({"type": "number", "minimum": 1e300}));
+    assert!(schema.validate(&json!(1), None).causes.is_empty());
+    assert!(!schema.validate(&json!(1.5), None).causes.is_empty());
+    let schema = Schema::compile(&json!({"type": "number", "multipleOf": 0.1}));
+    assert!(schema.validate(&json!(0.3), None).causes.is_empty());
 }

@@ -4,14 +4,14 @@
 //! The order follows upstream's validators: type, combinations, strings, formats, numbers, lists,
 //! enumerations, objects. Fields are visited by name, where upstream has no order.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 
-use super::cause;
+use super::cause::{self, fault, plain, shown};
 use super::lists::Correlated;
 use super::node::{Additional, ListType, SchemaNode};
+use super::numbers;
 use crate::served::Cause;
 
 /// Most faults of an object. kube-apiserver has no such limit: for more faults it takes quadratic
@@ -72,11 +72,6 @@ fn ratchet(node: &SchemaNode, value: &Value, old: Option<&Value>, path: &str) ->
     outcome
 }
 
-/// Returns the path in the form of faults: without the leading dot that fields of the root have.
-fn shown(path: &str) -> &str {
-    path.strip_prefix('.').unwrap_or(path)
-}
-
 /// Validates a value without tolerance for the old state.
 fn check(node: &SchemaNode, value: &Value, old: Option<&Value>, path: &str) -> ValidationOutcome {
     let mut out = ValidationOutcome::default();
@@ -92,7 +87,10 @@ fn check(node: &SchemaNode, value: &Value, old: Option<&Value>, path: &str) -> V
             check_string(node, text, path, &mut out);
             check_format(node, text, path, &mut out);
         }
-        Value::Number(number) => check_number(node, number, path, &mut out),
+        Value::Number(number) => {
+            numbers::faults(node, number, path).into_iter().for_each(|cause| out.add(cause));
+            out.matches += 1;
+        }
         Value::Array(items) => check_items(node, items, old, path, &mut out),
         _ => {}
     }
@@ -157,11 +155,6 @@ fn wrong_type(path: &str, wanted: &str, got: &str) -> Cause {
     // The cause shows the type in place of the value.
     let got = Value::String(got.to_owned());
     cause::type_invalid(path, &got, &format!("{path} in body must be of type {wanted}: {got}"))
-}
-
-/// Returns a fault that names no field, as upstream reports combinations.
-fn plain(text: String) -> Cause {
-    cause::invalid("", &Value::String(String::new()), &text)
 }
 
 /// Checks `allOf`, `anyOf`, `oneOf` and `not`.
@@ -254,12 +247,6 @@ fn one_of(
     out.merge(best.unwrap_or_default());
 }
 
-/// Returns the fault of a value in the body.
-fn fault(path: &str, value: &Value, text: &str) -> Cause {
-    let path = shown(path);
-    cause::invalid(path, value, &format!("{path} in body {text}"))
-}
-
 /// Checks length and pattern of a text; only the first fault is reported.
 fn check_string(node: &SchemaNode, text: &str, path: &str, out: &mut ValidationOutcome) {
     let value = || Value::String(text.to_owned());
@@ -284,110 +271,6 @@ fn check_format(node: &SchemaNode, text: &str, path: &str, out: &mut ValidationO
     let value = Value::String(text.to_owned());
     let detail = format!("{path} in body must be of type {}: {}", node.format, cause::quote(text));
     out.add(cause::type_invalid(path, &value, &detail));
-}
-
-/// Returns a fault if the number does not fit the schema's type and format.
-fn in_range(node: &SchemaNode, number: &Number, path: &str) -> Option<Cause> {
-    let [kind] = node.types.as_slice() else { return None };
-    let float = number.as_f64().unwrap_or(f64::INFINITY);
-    let integer = number.as_i64().or_else(|| {
-        let whole = float.fract() == 0.0 && float.abs() < 9.2e18;
-        (number.is_f64() && whole).then_some(float as i64)
-    });
-    let fits = match (kind.as_str(), node.format.as_str()) {
-        ("integer", "int32") => integer.is_some_and(|i| i32::try_from(i).is_ok()),
-        ("integer", _) => integer.is_some(),
-        (_, "float") => float.abs() <= f64::from(f32::MAX),
-        _ => true,
-    };
-    (!fits).then(|| out_of_range("Checked", node, kind, path))
-}
-
-/// Returns the fault of a number that does not fit the type and format.
-fn out_of_range(what: &str, node: &SchemaNode, kind: &str, path: &str) -> Cause {
-    let path = shown(path);
-    match node.format.as_str() {
-        "" => plain(format!("{what} value must be of type {kind} (default format) in {path}")),
-        format => {
-            plain(format!("{what} value must be of type {kind} with format {format} in {path}"))
-        }
-    }
-}
-
-/// Returns a fault if a limit of the schema does not fit its own type and format. Upstream reads
-/// the shortest text of the floating number: that of 2^63 - 1 is above all integers of 64 bits.
-fn limit_in_range(node: &SchemaNode, what: &str, limit: f64, path: &str) -> Option<Cause> {
-    let [kind] = node.types.as_slice() else { return None };
-    let text = limit.to_string();
-    let fits = match (kind.as_str(), node.format.as_str()) {
-        ("integer", "int32") => text.parse::<i32>().is_ok(),
-        ("integer", _) => text.parse::<i64>().is_ok(),
-        (_, "float") => limit.abs() <= f64::from(f32::MAX),
-        _ => true,
-    };
-    (!fits).then(|| out_of_range(what, node, kind, path))
-}
-
-/// Compares a number with a limit. Integers are compared as integers, as kube-apiserver compares
-/// them: neighbours of 2^63 are one number as floats.
-fn against(number: &Number, limit: f64) -> Ordering {
-    match number.as_i64() {
-        // The cast cuts and saturates: limits with a point or beyond 64 bits are reported apart.
-        #[allow(clippy::cast_possible_truncation)]
-        Some(integer) => integer.cmp(&(limit as i64)),
-        None => {
-            let float = number.as_f64().unwrap_or(f64::INFINITY);
-            float.partial_cmp(&limit).unwrap_or(Ordering::Greater)
-        }
-    }
-}
-
-/// Checks range, limits and divisor of a number.
-fn check_number(node: &SchemaNode, number: &Number, path: &str, out: &mut ValidationOutcome) {
-    let value = Value::Number(number.clone());
-    let float = number.as_f64().unwrap_or(f64::INFINITY);
-    let limits = [
-        ("MultipleOf", node.multiple_of),
-        ("Minimum boundary", node.minimum),
-        ("Maximum boundary", node.maximum),
-    ];
-    let of_limits = limits.into_iter().filter_map(|(what, limit)| Some((what, limit?)));
-    let of_limits = of_limits.filter_map(|(what, limit)| limit_in_range(node, what, limit, path));
-    in_range(node, number, path).into_iter().chain(of_limits).for_each(|cause| out.add(cause));
-    if let Some(factor) = node.multiple_of {
-        let text = cause::float(factor);
-        if number.is_i64() && factor.trunc() < 1.0 {
-            let path = shown(path);
-            let detail = format!(
-                "factor MultipleOf declared for {path} must be positive: {}",
-                factor.trunc()
-            );
-            out.add(cause::invalid(path, &Value::from(0), &detail));
-        } else if (float / factor).fract() != 0.0 {
-            out.add(fault(path, &value, &format!("should be a multiple of {text}")));
-        }
-    }
-    if let Some(min) = node.minimum {
-        let order = against(number, min);
-        let (bad, word) = match node.exclusive_minimum {
-            true => (order.is_le(), "greater than"),
-            false => (order.is_lt(), "greater than or equal to"),
-        };
-        if bad {
-            out.add(fault(path, &value, &format!("should be {word} {}", cause::float(min))));
-        }
-    }
-    if let Some(max) = node.maximum {
-        let order = against(number, max);
-        let (bad, word) = match node.exclusive_maximum {
-            true => (order.is_ge(), "less than"),
-            false => (order.is_gt(), "less than or equal to"),
-        };
-        if bad {
-            out.add(fault(path, &value, &format!("should be {word} {}", cause::float(max))));
-        }
-    }
-    out.matches += 1;
 }
 
 /// Checks the items and the length of a list.

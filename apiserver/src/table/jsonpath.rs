@@ -15,7 +15,7 @@ enum PathSegment {
     Descent,
     /// Start, end and step; the last two may be absent.
     Slice(i64, Option<i64>, i64),
-    Union(Vec<PathSegment>),
+    Union(Vec<Vec<PathSegment>>),
     Filter {
         path: Vec<PathSegment>,
         operator: String,
@@ -57,7 +57,7 @@ fn apply<'a>(value: &'a Value, step: &PathSegment) -> Vec<&'a Value> {
         }
         (PathSegment::Descent, value) => below(value),
         (PathSegment::Union(steps), value) => {
-            steps.iter().flat_map(|step| apply(value, step)).collect()
+            steps.iter().flat_map(|steps| walk(vec![value], steps)).collect()
         }
         (PathSegment::Slice(start, end, step), Value::Array(items)) => {
             let at = |number: i64| {
@@ -107,38 +107,47 @@ fn holds(found: &Value, operator: &str, wanted: &Value) -> bool {
 /// Parses a path; `None` if unreadable.
 fn parse(path: &str) -> Option<Vec<PathSegment>> {
     let mut steps = Vec::new();
-    let mut rest = path;
+    // Spaces between steps say nothing, nor does a sign for the value itself.
+    let next = |rest: &'_ str| rest.trim_start_matches([' ', '@', '$']).len();
+    let mut rest = &path[path.len() - next(path)..];
     while !rest.is_empty() {
         if let Some(tail) = rest.strip_prefix('.') {
             let (name, used) = name(tail);
             match name.as_str() {
                 "" if tail.starts_with('.') => steps.push(PathSegment::Descent),
-                // `.[0]` and a dot at the end are allowed.
-                "" if tail.starts_with('[') || tail.is_empty() => {}
-                "" => return None,
+                // `.[0]`
+                "" if tail.starts_with('[') => {}
                 "*" => steps.push(PathSegment::All),
                 _ => steps.push(PathSegment::Name(name)),
             }
             rest = &tail[used..];
         } else if rest.starts_with('[') {
-            let end = closing(rest)?;
-            steps.push(bracket(&rest[1..end])?);
+            // A filter ends with its own bracket, everything else with the first.
+            let end = if rest.starts_with("[?") { closing(rest)? } else { rest.find(']')? };
+            let inner = &rest[1..end];
+            // `['a.b']` is `.a.b`.
+            match key(inner) {
+                Some(key) => steps.extend(parse(&format!(".{key}"))?),
+                None => steps.push(bracket(inner)?),
+            }
             rest = &rest[end + 1..];
         } else {
             return None;
         }
+        rest = &rest[rest.len() - next(rest)..];
     }
     Some(steps)
 }
 
-/// Returns a name up to the next dot or bracket, and the length; a backslash escapes a character.
+/// Returns a name up to the character that ends it, and the length; a backslash escapes a character.
+/// Behind a name that ends without a dot or bracket the path cannot be read.
 fn name(text: &str) -> (String, usize) {
     let mut name = String::new();
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
             '\\' => name.extend(chars.next().map(|(_, c)| c)),
-            '.' | '[' => return (name, at),
+            c if c.is_whitespace() || ".,[]$@{}".contains(c) => return (name, at),
             c => name.push(c),
         }
     }
@@ -170,19 +179,16 @@ fn closing(text: &str) -> Option<usize> {
 
 /// Parses the text inside brackets.
 fn bracket(inner: &str) -> Option<PathSegment> {
-    let inner = inner.trim();
+    // Of lists only, unlike `.*`.
     if inner == "*" {
-        return Some(PathSegment::All);
-    }
-    if let Some(name) = unquote(inner) {
-        return Some(PathSegment::Name(name));
+        return Some(PathSegment::Slice(0, None, 1));
     }
     if let Some(filter) = inner.strip_prefix("?(").and_then(|f| f.strip_suffix(')')) {
         return parse_filter(filter.trim());
     }
     if inner.contains(',') {
-        let parts = inner.split(',').map(bracket).collect::<Option<Vec<_>>>();
-        return parts.map(PathSegment::Union);
+        let part = |part: &str| parse(&format!("[{}]", part.trim()));
+        return inner.split(',').map(part).collect::<Option<_>>().map(PathSegment::Union);
     }
     if let Some((start, rest)) = inner.split_once(':') {
         let (end, step) = rest.split_once(':').unwrap_or((rest, ""));
@@ -194,6 +200,12 @@ fn bracket(inner: &str) -> Option<PathSegment> {
         return Some(PathSegment::Slice(start.unwrap_or(0), end, step.unwrap_or(1)));
     }
     inner.parse().ok().map(PathSegment::Index)
+}
+
+/// Returns the text in single quotes, in which there is no further quote.
+fn key(text: &str) -> Option<&str> {
+    let key = text.strip_prefix('\'')?.strip_suffix('\'')?;
+    (!key.contains(['\'', ','])).then_some(key)
 }
 
 /// Returns a quoted text without the quotes.

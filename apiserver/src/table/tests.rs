@@ -248,12 +248,52 @@ fn json_paths_that_cannot_be_read_find_nothing() {
     assert_eq!(find(&value, ".a[-1]"), [&json!(3)]);
     assert_eq!(find(&value, "{.a[0]}"), [&json!(1)]);
     assert_eq!(find(&value, ".b\\.c.d"), [&json!(4)]);
-    assert_eq!(find(&value, "['b.c'].d"), [&json!(4)]);
+    assert_eq!(find(&value, "['b\\.c'].d"), [&json!(4)]);
     assert_eq!(find(&value, ".a[-1:]"), [&json!(3)]);
     assert_eq!(find(&value, ".a[0:2]"), [&json!(1), &json!(2)]);
     assert_eq!(find(&value, ".a[0,2]"), [&json!(1), &json!(3)]);
     assert_eq!(find(&value, "..d"), [&json!(4)]);
     for bad in [".a[", "a", ".a[x]", ".a[x:y]", ".a[9]", ".z.y"] {
         assert!(find(&value, bad).is_empty(), "{bad}");
+    }
+}
+
+/// The values that client-go 0.36.3 finds.
+#[test]
+fn names_in_json_paths_end_where_those_of_kubectl_end() {
+    let value = json!({
+        "a": [1, 2, 3],
+        "b": {"c": {"d": 5}, "x": 6},
+        "m": {"q w": 1, "$": 2, "a,b": 3, "x[0]": 4, "a:b@c": 5, "k": 7, "z": 8, "a}b": 9, "a\\b": 11},
+        "l": [{"t": "R", "s": 1}, {"t": "]", "s": 2}],
+    });
+    let table = [
+        (".m.q\\ w", json!([1])),
+        (".m.q w", json!([])),
+        (".m['q w']", json!([])),
+        (".m.a\\,b", json!([3])),
+        (".m.a,b", json!([])),
+        (".m['a,b']", json!([])),
+        (".m.x\\[0\\]", json!([4])),
+        (".m['x[0]']", json!([])),
+        (".m['k','z']", json!([7, 8])),
+        (".m[\"k\"]", json!([])),
+        (".m[*]", json!([])),
+        (".m.a:b\\@c", json!([5])),
+        (".m.\\$", json!([2])),
+        (".m['\\$']", json!([2])),
+        (".m.$", json!([])),
+        (".m.a\\}b", json!([9])),
+        (".m.a\\\\b", json!([])),
+        (".a[0:2,2]", json!([1, 2, 3])),
+        (".l[?(@.t=='R')].s", json!([1])),
+        (".b['c.d']", json!([5])),
+        (".b['c','x'].d", json!([5])),
+        (" .m.k ", json!([7])),
+        (".m.k.", json!([])),
+        (".m. k", json!([])),
+    ];
+    for (path, expected) in table {
+        assert_eq!(json!(find(&value, path)), expected, "{path}");
     }
 }

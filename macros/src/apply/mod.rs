@@ -16,6 +16,7 @@ use fields::{ApplyField, FieldShape};
 
 use crate::crate_path;
 use crate::errors::Errors;
+use crate::identity::identity;
 use crate::misplaced::misplaced_on_fields;
 
 /// `#[derive(ApplyConfiguration)]`.
@@ -82,6 +83,8 @@ pub(crate) struct RootKind<'a> {
     pub(crate) api_version: &'a TokenStream,
     pub(crate) kind: &'a str,
     pub(crate) namespaced: bool,
+    /// The fields beside `metadata`, which tell kinds of one name apart.
+    pub(crate) fields: &'a TokenStream,
     /// The type of the status, without the option.
     pub(crate) status: Option<&'a syn::Type>,
 }
@@ -147,6 +150,7 @@ fn typed(root: &RootKind<'_>) -> TokenStream {
             impl ::windlass::resource::StatusOf<#ident> for #status {}
         }
     });
+    let identity = identity(&ident.to_string(), root.fields);
     quote! {
         #status
 
@@ -158,7 +162,7 @@ fn typed(root: &RootKind<'_>) -> TokenStream {
 
             // Two kinds, or two versions of a kind, may have the same name.
             fn schema_id() -> ::std::borrow::Cow<'static, str> {
-                ::std::borrow::Cow::Borrowed(::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident)))
+                ::std::borrow::Cow::Borrowed(#identity)
             }
 
             fn json_schema(_: &mut #p::schemars::SchemaGenerator) -> #p::schemars::Schema {

@@ -10,7 +10,7 @@ use super::grants::{self, Grant};
 use super::hints;
 use super::settings::{self, Setting};
 use crate::errors::Errors;
-use crate::keys::{self, SpannedKey, WithSpan, set, unknown};
+use crate::keys::{self, KeyNames, SpannedKey, WithSpan, set, unknown};
 use crate::path::{ParsedPath, Segment};
 
 pub(crate) const KEYS: &[&str] = &[
@@ -130,9 +130,14 @@ impl ControllerAttrs {
         keys::attributes(attributes, "controller", errors, |input, errors| {
             // Words of other frameworks are read as keys, and answered by a text of their own.
             let known: Vec<&str> = KEYS.iter().copied().chain(hints::words()).collect();
-            let tried = keys::each_key(input, &known, errors, |key, input, errors| {
-                attrs.key(key, input, errors)
-            });
+            let known = KeyNames { suggested: KEYS, ..KeyNames::new(&known, &[]) };
+            let tried = keys::each_item(
+                input,
+                known,
+                errors,
+                |_, _| None,
+                |key, input, errors| attrs.key(key, input, errors),
+            );
             let is_for =
                 |tried: &String| matches!(tried.as_str(), "for" | "kind" | "object" | "of");
             attrs.has_for |= tried.iter().any(is_for);

@@ -16,7 +16,16 @@ const HINTS: &[(&[&str], &str)] = &[
         "the reconciled kind is written `for = Website`",
     ),
     (
-        &["sync_period", "requeue", "requeue_after", "requeue_every", "interval", "every"],
+        &[
+            "sync_period",
+            "resync_period",
+            "resync_interval",
+            "requeue",
+            "requeue_after",
+            "requeue_every",
+            "interval",
+            "every",
+        ],
         "every object is reconciled once per period by `resync = \"10m\"`; the delay after one reconcile is \
          `Action::requeue_after` in its result",
     ),

@@ -72,7 +72,7 @@ const OF_FIELD_HINTS: &[(&str, &str)] = &[
 /// Reads the rule for the names of fields, the only attribute of serde that the struct takes.
 pub(super) fn rename_all(attributes: &[Attribute], errors: &mut Errors) -> Rename {
     let mut rule = None;
-    let known = KeyNames { keys: &["rename_all"], hints: OF_STRUCT_HINTS, refusal: REFUSAL };
+    let known = KeyNames { refusal: REFUSAL, ..KeyNames::new(&["rename_all"], OF_STRUCT_HINTS) };
     keys::attributes(attributes, "serde", errors, |input, errors| {
         keys::each_item(
             input,
@@ -140,7 +140,7 @@ impl OfField {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut read = Self::default();
         let keys = &["rename", "default", "skip_serializing_if"];
-        let known = KeyNames { keys, hints: OF_FIELD_HINTS, refusal: REFUSAL };
+        let known = KeyNames { refusal: REFUSAL, ..KeyNames::new(keys, OF_FIELD_HINTS) };
         keys::attributes(attributes, "serde", errors, |input, errors| {
             keys::each_item(
                 input,

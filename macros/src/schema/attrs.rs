@@ -109,6 +109,8 @@ pub(super) struct SchemaAttrs {
     pub(super) keys: Vec<SchemaKey>,
     /// `crate = path`
     pub(super) krate: Option<Path>,
+    /// Whether `immutable` was read: its rule has no name that tells it from other rules.
+    immutable: Option<()>,
 }
 
 impl SchemaAttrs {
@@ -173,6 +175,9 @@ impl SchemaAttrs {
             let path = keys::value(&key, input, "::my::windlass")?;
             keys::set(&mut self.krate, &key, path, errors);
             return Ok(());
+        }
+        if key.name == "immutable" {
+            keys::set(&mut self.immutable, &key, (), errors);
         }
         for kind in kinds(&key, input, errors)? {
             self.add(SchemaKey { span: key.span, kind }, &key.name, errors);

@@ -67,7 +67,7 @@ fn items(model: &SchemaModel, body: &TokenStream, references: &TokenStream) -> T
     let name = model.name();
     let generics = bounded(model);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let id = id(&name, &generics);
+    let id = id(model, &generics);
     let names = field_names(model);
     quote! {
         const _: () = {
@@ -117,19 +117,19 @@ fn field_names(model: &SchemaModel) -> TokenStream {
 }
 
 /// The name of the schema that differs between types of the same name.
-fn id(name: &str, generics: &Generics) -> TokenStream {
+fn id(model: &SchemaModel, generics: &Generics) -> TokenStream {
+    let identity = &model.identity;
     let types: Vec<_> = generics.type_params().map(|it| &it.ident).collect();
     let constants: Vec<_> = generics.const_params().map(|it| &it.ident).collect();
     if types.is_empty() && constants.is_empty() {
-        let end = format!("::{name}");
-        return quote!(__s::Cow::Borrowed(::core::concat!(::core::module_path!(), #end)));
+        return quote!(__s::Cow::Borrowed(#identity));
     }
     let parts = vec!["{}"; types.len() + constants.len()].join(", ");
-    let format = format!("{{}}::{name}<{parts}>");
+    let format = format!("{{}}<{parts}>");
     quote! {
         __s::Cow::Owned(::std::format!(
             #format,
-            ::core::module_path!(),
+            #identity,
             #(::core::any::type_name::<#types>(),)*
             #(#constants,)*
         ))

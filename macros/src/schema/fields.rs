@@ -52,7 +52,24 @@ fn one_named(field: &SchemaField, whole: Option<&Ident>, generics: &Generics) ->
     let aliases = &field.serde.aliases;
     let aliases = (!aliases.is_empty() && !field.serde.not_read)
         .then(|| quote!(.keyword("x-windlass-aliases", __s::json!([#(#aliases),*]))));
-    quote!(#call #remarks #aliases #default #of_schema #left_out #list_map #one_way)
+    let read = read_by_function(field);
+    quote!(#call #remarks #aliases #read #default #of_schema #left_out #list_map #one_way)
+}
+
+/// The mark of a field that a function reads from values of another type, of which it may refuse
+/// some. A function for the field's own type is taken for one that fills values in.
+fn read_by_function(field: &SchemaField) -> Option<TokenStream> {
+    let other = field.remarks.attrs.keys.iter().find_map(|key| match &key.kind {
+        KeyMeaning::With(other) => Some(other),
+        _ => None,
+    })?;
+    let ty = field.ty.to_token_stream().to_string();
+    let name = format!("`{}`", ty.replace(' ', ""));
+    let is_other = other.to_token_stream().to_string() != ty;
+    // Of other types the schema is not known here.
+    let is_other = is_other && is_scalar(peeled(other));
+    (field.serde.read_by_function && is_other)
+        .then(|| quote!(.keyword("x-windlass-parsed", __s::json!({ "type": #name, "had": [] }))))
 }
 
 /// The call for a field of which serde leaves some values out.

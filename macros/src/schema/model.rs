@@ -9,6 +9,7 @@ use super::attrs::{AttributeTarget, SchemaAttrs};
 use super::key::KeyMeaning;
 use super::serde::{OfField, OfType, OfVariant, Rename};
 use crate::errors::Errors;
+use crate::identity::identity;
 use crate::markers::{DocumentedItem, markers};
 
 /// Keywords that restrict values. The same as in
@@ -36,6 +37,8 @@ pub(super) const CONDITIONS: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct SchemaModel {
     pub(super) ident: Ident,
+    /// A literal that differs between types of one name.
+    pub(super) identity: TokenStream,
     pub(super) generics: Generics,
     pub(super) serde: OfType,
     pub(super) remarks: ItemAttributes,
@@ -120,8 +123,10 @@ impl SchemaModel {
                 Data::Unit
             }
         };
+        let name = serde.rename.clone().unwrap_or_else(|| input.ident.unraw().to_string());
         Self {
             ident: input.ident.clone(),
+            identity: identity(&name, input),
             generics: input.generics.clone(),
             serde,
             remarks: ItemAttributes::new(&input.attrs, AttributeTarget::Type, errors),

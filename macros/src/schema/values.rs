@@ -262,6 +262,8 @@ const FORMATS: &[&str] = &[
     "isbn",
     "isbn10",
     "isbn13",
+    "k8s-long-name",
+    "k8s-short-name",
     "mac",
     "password",
     "rgbcolor",
@@ -441,7 +443,12 @@ fn rule_path(key: &keys::SpannedKey, input: ParseStream<'_>) -> syn::Result<Rule
         return Ok(RulePath::Json(LitStr::new(&text.value, text.span)));
     }
     keys::needs_value(key, input, "field")?;
-    Ok(RulePath::Field(input.call(Ident::parse_any)?.unraw()))
+    let field = input.call(Ident::parse_any).map_err(|fault| {
+        let message = "`path` takes the name of a field, or a path in JSON as a text: `path = host`, \
+                       `path = \".spec.host\"`";
+        syn::Error::new(fault.span(), message)
+    })?;
+    Ok(RulePath::Field(field.unraw()))
 }
 
 /// Returns the name of a field as code has it: a word of Rust is written `r#type` there.

@@ -22,7 +22,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::faults::Faults;
-use super::schema::{Mark, field_schema};
+use super::schema::{Mark, field_schema, first_status_fault};
 use crate::error::{Error, ErrorKind};
 
 /// A function that builds a version.
@@ -391,6 +391,12 @@ fn store_in_part(
             // A default would be stored with the first write of another field.
             property.remove("default");
         }
+    }
+    if let Some(why) = first_status_fault(schema) {
+        faults.note(format!(
+            ".status: an API server refuses a status with a condition alone, which the first write of a status mostly \
+             has: {why}; a rule of a status begins with `!has(self.field) ||` for each field that it reads"
+        ));
     }
 }
 

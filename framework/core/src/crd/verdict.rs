@@ -118,8 +118,8 @@ fn place(path: &str) -> String {
 /// Checks the size of the definition.
 fn size(definition: &Value, faults: &mut Faults) {
     let bytes = definition.to_string().len();
-    let remedy = "describe embedded Kubernetes types by `#[schemars(schema_with = \"windlass::crd::object\")]`, and \
-                  shorten doc comments";
+    let remedy = "leave `#[schema(full)]` out at embedded Kubernetes types (in a type that derives schemars' `JsonSchema`: \
+                  describe them by `#[schemars(schema_with = \"windlass::crd::object\")]`), and shorten doc comments";
     if bytes > MOST_BYTES {
         faults.add(format!(
             "the definition has {bytes} bytes; etcd stores 1.5 MiB with managedFields and status, so at most \

@@ -27,8 +27,9 @@ const MOST: u64 = i64::MAX as u64;
 
 /// A duration in an object, written in the notation of Go: `1h30m0s`, `1.5s`, `100ms`.
 ///
-/// The counterpart of `metav1.Duration`. A negative duration, or a duration above 292 years, is
-/// refused.
+/// The counterpart of `metav1.Duration`. A negative duration is refused. A duration above 292 years,
+/// the longest duration that Go has, is read as the longest: the schema has no bound, as a pattern
+/// cannot sum, and an object that the API server has stored must be readable.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
@@ -81,7 +82,7 @@ impl FromStr for ApiDuration {
     }
 }
 
-/// Reads nanoseconds; `None` for a text that is no duration, or too long a duration.
+/// Reads nanoseconds, at most the longest duration; `None` for a text that is no duration.
 fn read(text: &str) -> Option<u64> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if rest == "0" {
@@ -94,7 +95,7 @@ fn read(text: &str) -> Option<u64> {
         // The longest unit that fits: `ms` before `m`.
         let fitting = UNITS.iter().filter(|(unit, _)| behind.starts_with(unit));
         let (unit, nanos) = fitting.max_by_key(|(unit, _)| unit.len())?;
-        total = total.checked_add(part(number, *nanos)?).filter(|total| *total <= MOST)?;
+        total = total.saturating_add(part(number, *nanos)?).min(MOST);
         rest = behind.get(unit.len()..)?;
         if rest.is_empty() {
             return Some(total);
@@ -109,7 +110,8 @@ fn part(number: &str, nanos: u64) -> Option<u64> {
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
         return None;
     }
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    // All are digits: a number that does not parse is too large.
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().unwrap_or(u64::MAX) };
     let (mut value, mut scale) = (0_u128, 1_u128);
     // Eighteen digits are more than a nanosecond of an hour.
     for digit in fraction.bytes().take(18) {
@@ -117,7 +119,7 @@ fn part(number: &str, nanos: u64) -> Option<u64> {
         scale *= 10;
     }
     let fraction = u64::try_from(value * u128::from(nanos) / scale).ok()?;
-    whole.checked_mul(nanos)?.checked_add(fraction)
+    Some(whole.saturating_mul(nanos).saturating_add(fraction))
 }
 
 impl fmt::Display for ApiDuration {
@@ -224,8 +226,17 @@ mod tests {
             let duration: ApiDuration = text.parse().unwrap();
             assert_eq!(duration.get(), Duration::from_nanos(nanos), "{text}");
         }
-        for text in ["", "3", "-5s", "s", ".", ".s", "1..s", "1d", "1h 5m", "9999999h", "5s5"] {
+        for text in ["", "3", "-5s", "s", ".", ".s", "1..s", "1d", "1h 5m", "5s5"] {
             assert!(text.parse::<ApiDuration>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_duration_beyond_the_longest_of_go_is_read_as_the_longest() {
+        let digits = format!("{}ns", "9".repeat(400));
+        for text in ["9999999h", "2562047h47m16.9s", "2562047h2562047h", &digits] {
+            let duration: ApiDuration = text.parse().unwrap();
+            assert_eq!(duration.get(), Duration::from_nanos(MOST), "{text}");
         }
     }
 

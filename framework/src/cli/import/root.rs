@@ -229,6 +229,9 @@ impl PrintedKind<'_> {
                 several => parts.push(AttributeKey::value(key, format_args!("{several:?}"))),
             }
         }
+        if !self.version.served {
+            parts.push(AttributeKey::value("served", false));
+        }
         parts.extend(self.deprecated());
         let metadata = &self.definition.metadata;
         let mut annotations = kept(metadata.annotations.as_ref());

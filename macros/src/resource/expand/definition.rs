@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::encoding::missing;
-use super::{private, private_at, versions};
+use super::{group_and_version, private, private_at, versions};
 use crate::doc_comments::Doc;
 use crate::keys::WithSpan;
 use crate::path::{CollectNames, ParsedPath, PathStep, located as at, statements};
@@ -16,7 +16,8 @@ use crate::resource::place::{ColumnAttr, RuleAttr, ScaleAttr};
 /// Generates the impl. For a model with faults, the parts that name fields are left out.
 pub(super) fn crd(model: &ResourceModel, faulty: bool) -> TokenStream {
     let p = private();
-    let ResourceModel { ident, doc, namespaced, group, version, .. } = model;
+    let ResourceModel { ident, doc, namespaced, .. } = model;
+    let (group, version) = group_and_version(model);
     let texts = |texts: &[WithSpan<String>]| -> Vec<String> {
         texts.iter().map(|text| text.value.clone()).collect()
     };

@@ -73,7 +73,10 @@ fn private() -> TokenStream {
 /// Generates the apply configuration, the relation to the status, and the schema for other kinds.
 fn typed(model: &ResourceModel) -> TokenStream {
     let api_version = api_version(model);
+    let (names, types): (Vec<_>, Vec<_>) =
+        model.fields.iter().map(|it| (&it.ident, &it.ty)).unzip();
     let root = apply::RootKind {
+        fields: &quote!(#(#names: #types,)*),
         ident: &model.ident,
         vis: &model.vis,
         api_version: &api_version,
@@ -101,10 +104,24 @@ fn api_version(model: &ResourceModel) -> TokenStream {
     )
 }
 
+/// Returns group and version. Expressions are in the constants alone, so that the compiler reports a
+/// fault in one of them once.
+fn group_and_version(model: &ResourceModel) -> (TokenStream, TokenStream) {
+    let (p, ident) = (private(), &model.ident);
+    let text = |text: &TextExpr, constant: &str| match text {
+        TextExpr::Literal(_) => quote!(#text),
+        TextExpr::Expr(_) => {
+            let constant = format_ident!("{constant}");
+            quote!(<#ident as #p::k8s_openapi::Resource>::#constant)
+        }
+    };
+    (text(&model.group, "GROUP"), text(&model.version, "VERSION"))
+}
+
 /// Returns code that the compiler joins to `group/version`.
 fn joined_api_version(model: &ResourceModel) -> TokenStream {
     let p = private();
-    let (group, version) = (&model.group, &model.version);
+    let (group, version) = group_and_version(model);
     quote!({
         const __BYTES: &[u8] = &#p::api_version_bytes::<{ #p::api_version_length(#group, #version) }>(
             #group, #version,
@@ -115,14 +132,16 @@ fn joined_api_version(model: &ResourceModel) -> TokenStream {
 
 /// Generates the checks of group and version if they are constants.
 fn constants(model: &ResourceModel) -> TokenStream {
-    let group = model.hub.is_none().then_some((&model.group, "check_group"));
-    let checks = group.into_iter().chain([(&model.version, "check_version")]);
-    let check = |(text, check): (&TextExpr, &str)| {
+    let ident = &model.ident;
+    let group = model.hub.is_none().then_some((&model.group, "GROUP", "check_group"));
+    let checks = group.into_iter().chain([(&model.version, "VERSION", "check_version")]);
+    let check = |(text, constant, check): (&TextExpr, &str, &str)| {
         let TextExpr::Expr(expr) = text else { return TokenStream::new() };
         let place = at(expr.span());
         let (p, check) = (private_at(place), format_ident!("{check}", span = place));
         // A constant without a name is computed by `cargo check`, too.
-        quote_spanned!(place=> const _: () = #p::#check(#expr);)
+        let constant = format_ident!("{constant}", span = place);
+        quote_spanned!(place=> const _: () = #p::#check(<#ident as #p::k8s_openapi::Resource>::#constant);)
     };
     checks.map(check).collect()
 }

@@ -159,7 +159,11 @@ rules! {
         "readers meet objects without the field"
         "keep the default"
     NullableRemoved "nullable-removed" Ratcheted
-        "objects with null in this field are refused"
+        "the API server drops null from the field, and refuses an apply of null, and null in a list or map"
+        "keep null allowed"
+    /// As above, beside a default.
+    NullDefaulted "null-defaulted" Breaking
+        "objects with null in this field are read with the default"
         "keep null allowed"
     NullableAdded "nullable-added" Compatible
         "readers may meet null" ""

@@ -46,7 +46,12 @@ pub(super) fn compare(
     path: &str,
 ) {
     match (old.is("nullable"), new.is("nullable")) {
-        (true, false) => walk.add(CompatRule::NullableRemoved, path, "null is no longer allowed"),
+        (true, false) => {
+            let has_default = new.schema.contains_key("default");
+            let rule =
+                if has_default { CompatRule::NullDefaulted } else { CompatRule::NullableRemoved };
+            walk.add(rule, path, "null is no longer allowed");
+        }
         (false, true) => walk.add(CompatRule::NullableAdded, path, "null is allowed"),
         _ => {}
     }

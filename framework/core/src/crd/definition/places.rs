@@ -9,7 +9,10 @@ use serde_json::{Map, Value};
 use crate::crd::faults::Faults;
 use crate::crd::verdict::{SELECTABLE, SELECTABLE_REASON};
 use crate::resource::Segment;
-use crate::resource::path::{json_path, parsed};
+use crate::resource::path::{json_path, parsed, parsed_column};
+
+/// A reader of paths as texts.
+type PathReader = fn(&str) -> Result<Vec<Segment>, String>;
 
 /// A JSON object.
 type Object = Map<String, Value>;
@@ -25,9 +28,9 @@ pub enum DefinitionField {
 
 impl DefinitionField {
     /// Returns the segments, and the notation of columns.
-    fn resolved(self) -> Result<(Vec<Segment>, String), String> {
+    fn resolved(self, read: PathReader) -> Result<(Vec<Segment>, String), String> {
         match self {
-            Self::Text(text) => Ok((parsed(text)?, text.to_owned())),
+            Self::Text(text) => Ok((read(text)?, text.to_owned())),
             Self::Fields(walk) => {
                 let segments = walk()?;
                 let path = json_path(&segments);
@@ -38,8 +41,13 @@ impl DefinitionField {
 
     /// Returns the path and the schema of the field, `None` where the schema is open; a place
     /// without a field becomes a fault.
-    fn found(self, what: &str, schema: &Object, faults: &mut Faults) -> (String, Option<Object>) {
-        let found = self.resolved().and_then(|(segments, path)| {
+    fn found(
+        self,
+        (what, read): (&str, PathReader),
+        schema: &Object,
+        faults: &mut Faults,
+    ) -> (String, Option<Object>) {
+        let found = self.resolved(read).and_then(|(segments, path)| {
             let field = look_up(schema, &segments, &path, Lists::Marked)?;
             Ok((path, field))
         });
@@ -58,7 +66,7 @@ impl DefinitionField {
         schema: &Object,
         faults: &mut Faults,
     ) -> String {
-        let (path, field) = self.found(what, schema, faults);
+        let (path, field) = self.found((what, parsed), schema, faults);
         let found = field.as_ref().and_then(|field| field.get("type")).and_then(Value::as_str);
         if let Some(found) = found.filter(|found| !types.contains(found)) {
             faults.add(format!("{what}: `{path}` is of type {found}; {reason}"));
@@ -110,7 +118,10 @@ impl Column {
         faults: &mut Faults,
     ) -> CustomResourceColumnDefinition {
         let what = format!("column `{}`", self.name);
-        let (path, field) = self.path.found(&what, schema, faults);
+        let (path, field) = self.path.found((&what, parsed_column), schema, faults);
+        if path.contains(r"\\") {
+            faults.add(format!("{what}: kubectl has no form for the backslash in `{path}`"));
+        }
         let found = field.as_ref().and_then(|field| field.get("type")).and_then(Value::as_str);
         if let (Some(kind), Some(found)) = (self.kind, found)
             && !can_show(kind, found)
@@ -273,7 +284,7 @@ impl Rule {
             }
         }
         if let Some(place) = self.path {
-            let (path, _) = place.found(&format!("rule `{}`", self.rule), schema, faults);
+            let (path, _) = place.found((&format!("rule `{}`", self.rule), parsed), schema, faults);
             rule.insert("fieldPath".to_owned(), path.into());
         }
         if self.optional_old_self {
@@ -298,7 +309,7 @@ pub fn field_type_at(schema: &Object, path: &str) -> Result<Option<String>, Stri
 /// # Errors
 /// There is no such field, or a column of type `kind` shows nothing of the field.
 pub fn column_type_at(schema: &Object, path: &str, kind: &str) -> Result<&'static str, String> {
-    let field = look_up(schema, &parsed(path)?, path, Lists::Marked)?;
+    let field = look_up(schema, &parsed_column(path)?, path, Lists::Marked)?;
     let found = field.as_ref().and_then(|field| field.get("type")).and_then(Value::as_str);
     if let Some(found) = found.filter(|found| !can_show(kind, found)) {
         return Err(format!(
@@ -336,10 +347,11 @@ fn look_up(
     let mut here = schema;
     for (place, segment) in segments.iter().enumerate() {
         let walked = json_path(&segments[..place]);
-        if place == 1 && walked == ".metadata" {
-            return Ok(None);
-        }
         let next = match segment {
+            // API servers have a schema of metadata of their own.
+            Segment::Field(name) if place == 0 && name == "metadata" => {
+                return in_metadata(segments.get(1), path).map(|()| None);
+            }
             // Every object has these texts, regardless of the schema.
             Segment::Field(name) if place == 0 && matches!(&**name, "kind" | "apiVersion") => None,
             Segment::Field(name) => {
@@ -353,6 +365,8 @@ fn look_up(
             _ => match here.get("items").or_else(|| here.get("additionalProperties")) {
                 Some(Value::Object(items)) => Some(items),
                 _ if is_open(here) => None,
+                // `.*` of an object: the fields may have any types.
+                _ if *segment == Segment::Each && here.contains_key("properties") => None,
                 _ => {
                     return Err(format!(
                         "there is no `{path}`: {} is not a list",
@@ -361,12 +375,49 @@ fn look_up(
                 }
             },
         };
-        match next {
-            Some(next) => here = next,
-            None => return Ok(None),
+        let Some(next) = next else { return Ok(None) };
+        if let Segment::Filter(filter) = segment {
+            look_up(next, &filtered(filter)?, path, Lists::Marked)?;
         }
+        here = next;
     }
     Ok(Some(here.clone()))
+}
+
+/// The segments of the field that a filter such as `?(@.type=="Ready")` compares.
+fn filtered(filter: &str) -> Result<Vec<Segment>, String> {
+    let inside = filter.trim().trim_start_matches('?').trim();
+    let inside = inside.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(inside);
+    let end = inside.find(['=', '!', '<', '>']).unwrap_or(inside.len());
+    let field = inside[..end].trim();
+    parsed(field.strip_prefix('@').unwrap_or(field))
+}
+
+/// Checks the first name below the metadata.
+fn in_metadata(segment: Option<&Segment>, path: &str) -> Result<(), String> {
+    const FIELDS: &[&str] = &[
+        "annotations",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generateName",
+        "generation",
+        "labels",
+        "managedFields",
+        "name",
+        "namespace",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    ];
+    match segment {
+        Some(Segment::Field(name)) if !FIELDS.contains(&name.as_str()) => {
+            Err(nothing(path, ".metadata", name, FIELDS))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The schema of a member; `None` if the schema is open.

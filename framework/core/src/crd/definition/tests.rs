@@ -175,3 +175,21 @@ fn rules_deprecation_labels_and_annotations_reach_the_manifest() {
         }])
     );
 }
+
+#[test]
+fn a_filter_and_a_name_of_the_metadata_are_looked_up() {
+    const FILTER: &[Column] =
+        &[column(DefinitionField::Text(".spec.ports[?(@.nubmer==1)].number"), None)];
+    let text = fault(&Definition { columns: FILTER, ..PLAIN });
+    assert!(text.contains("has no `nubmer`, it has number"), "{text}");
+    const METADATA: &[Column] =
+        &[column(DefinitionField::Text(".metadata.creationTimestmp"), Some("date"))];
+    let text = fault(&Definition { columns: METADATA, ..PLAIN });
+    assert!(text.contains(".metadata has no `creationTimestmp`"), "{text}");
+    const FINE: &[Column] = &[
+        column(DefinitionField::Text(".spec.ports[?(@.number==1)].number"), None),
+        column(DefinitionField::Text(".metadata.creationTimestamp"), Some("date")),
+        column(DefinitionField::Text(".spec.*"), None),
+    ];
+    assert_eq!(fault(&Definition { columns: FINE, ..PLAIN }), "");
+}

@@ -17,6 +17,12 @@ pub(super) fn may_be_null<T: DeserializeOwned>() -> bool {
     T::deserialize(AbsentValue { is_null: true }).is_ok()
 }
 
+/// Whether a type is an option, or an option in a box, by its name.
+pub(super) fn is_named_option<T>() -> bool {
+    let name = std::any::type_name::<T>();
+    name.trim_start_matches("alloc::boxed::Box<").starts_with("core::option::Option<")
+}
+
 /// Methods for values of a certain type: as in `serde_json`, null is no such value, whatever the
 /// visitor says of `visit_unit` (that of `serde_json::Map` returns an empty map).
 macro_rules! refuse {

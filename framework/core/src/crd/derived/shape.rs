@@ -202,10 +202,11 @@ impl<T: JsonSchema + DeserializeOwned, L> Probe for &&&Of<T, L> {
     }
 }
 
-/// Fourth: other types of a type parameter, and types that serde only writes.
+/// Fourth: other types of a type parameter, and types that serde only writes. Serde cannot be asked
+/// about these; the compiler's name of the type shows an option.
 impl<T: JsonSchema, L> Probe for &&Of<T, L> {
     fn shape(self) -> FieldSchema {
-        FieldSchema::of_json::<T>(|| false, || false)
+        FieldSchema::of_json::<T>(ask::is_named_option::<T>, ask::is_named_option::<T>)
     }
 
     fn flat(self) -> Flat {

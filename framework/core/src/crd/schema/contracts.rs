@@ -17,10 +17,17 @@ pub(super) const LEFT_OUT: &str = "$leftOut";
 /// Mark of an object: names that serde needs on reading, and never writes.
 pub(super) const UNWRITTEN: &str = "$unwritten";
 
+/// Mark of an object: names that serde reads and need not, and never writes.
+pub(super) const DROPPED: &str = "$dropped";
+
+/// Mark of a value: the type of the values that serde writes, if it is another one.
+pub(super) const OTHER_TYPE: &str = "$otherType";
+
 /// Marks the differences in `read`, the schema of values that are read.
 pub(super) fn compare(read: &mut Value, written: &Value) {
     let (Value::Object(read), Value::Object(written)) = (read, written) else { return };
     fields(read, written);
+    other_type(read, written);
     for key in ["items", "additionalProperties"] {
         if let (Some(read), Some(written)) = (read.get_mut(key), written.get(key)) {
             compare(read, written);
@@ -46,9 +53,25 @@ pub(super) fn compare_all(read: &mut Map<String, Value>, written: &Map<String, V
     }
 }
 
+/// Marks a value that serde writes as another type, as by two types in `from` and `into`.
+fn other_type(read: &mut SchemaObject, written: &SchemaObject) {
+    let (Some(reads), Some(writes)) = (read.get("type"), written.get("type")) else { return };
+    let (Some(reads), Some(writes)) = (reads.as_str(), writes.as_str()) else { return };
+    // A server takes integers where it takes numbers.
+    if reads != writes && (reads, writes) != ("number", "integer") {
+        read.insert(OTHER_TYPE.to_owned(), writes.into());
+    }
+}
+
 /// Marks the differences in the fields of an object.
 fn fields(read: &mut SchemaObject, written: &SchemaObject) {
-    let Some(Value::Object(writes)) = written.get("properties") else { return };
+    let none = Map::new();
+    let writes = match written.get("properties") {
+        Some(Value::Object(writes)) => writes,
+        // Serde writes no field at all of such a struct.
+        None if written.get("type").is_some_and(|name| name == "object") => &none,
+        _ => return,
+    };
     let needs = |node: &SchemaObject, name: &str| {
         let required = node.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|found| found == name))
@@ -79,17 +102,21 @@ fn fields(read: &mut SchemaObject, written: &SchemaObject) {
         .iter()
         .any(|key| written.get(*key).is_some_and(|value| *value != Value::Bool(false)));
     let reads = read.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let unwritten: Vec<Value> = reads
-        .filter(|(name, _)| !is_written_open && needs(read, name) && !writes.contains_key(*name))
-        .map(|(name, _)| name.as_str().into())
-        .collect();
+    let unwritten = reads.filter(|(name, _)| !is_written_open && !writes.contains_key(*name));
+    let (unwritten, others): (Vec<_>, Vec<_>) = unwritten.partition(|(name, _)| needs(read, name));
+    // Without the remark of `skip_serializing` the field may be part of a branch.
+    let dropped = others.into_iter().filter(|(_, reads)| reads.get("writeOnly").is_some());
+    let dropped: Vec<Value> = dropped.map(|(name, _)| name.as_str().into()).collect();
+    let unwritten: Vec<Value> = unwritten.iter().map(|(name, _)| name.as_str().into()).collect();
     for name in options {
         let field = read.get_mut("properties").and_then(|fields| fields.get_mut(&name));
         if let Some(Value::Object(field)) = field {
             field.insert(shapes::OPTIONAL.to_owned(), true.into());
         }
     }
-    for (mark, names) in [(WRITTEN, unread), (LEFT_OUT, left_out), (UNWRITTEN, unwritten)] {
+    let marks =
+        [(WRITTEN, unread), (LEFT_OUT, left_out), (UNWRITTEN, unwritten), (DROPPED, dropped)];
+    for (mark, names) in marks {
         if !names.is_empty() {
             read.insert(mark.to_owned(), Value::Array(names));
         }

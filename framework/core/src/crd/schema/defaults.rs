@@ -55,7 +55,26 @@ fn below(step: &str, schema: &Value, lower: &mut Lower<'_>) {
     }
 }
 
-/// The first rule that a default or an example breaks.
+/// Returns the fault of the first write of a status, which has a condition and nothing else, if the
+/// schema refuses it.
+pub(in crate::crd) fn first_status_fault(status: &SchemaObject) -> Option<String> {
+    let conditions = json!([{
+        "type": "Ready",
+        "status": "True",
+        "reason": "Applied",
+        "message": "",
+        "lastTransitionTime": "2020-01-01T00:00:00Z",
+    }]);
+    let field = status.get("properties").and_then(|fields| fields.get("conditions"));
+    let first = match field.and_then(Value::as_object) {
+        Some(field) if fits(&conditions, field).is_ok() => json!({ "conditions": conditions }),
+        _ => json!({}),
+    };
+    let unfit = fits(&first, status).err().map(|(place, message)| format!("it{place} {message}"));
+    unfit.or_else(|| broken_rule(&first, status))
+}
+
+/// The first rule that a value breaks.
 fn broken_rule(value: &Value, node: &SchemaObject) -> Option<String> {
     if !has_rules(node) {
         return None;

@@ -91,12 +91,18 @@ fn numeric(number: f64, schema: &SchemaObject) -> Result<(), String> {
     if let Some(least) = limit("minimum")
         && (number < least || (number == least && strict("exclusiveMinimum")))
     {
-        return Err(format!("is below minimum {least}"));
+        return Err(match number < least {
+            true => format!("is below minimum {least}"),
+            false => format!("is not above the exclusive minimum {least}"),
+        });
     }
     if let Some(most) = limit("maximum")
         && (number > most || (number == most && strict("exclusiveMaximum")))
     {
-        return Err(format!("is above maximum {most}"));
+        return Err(match number > most {
+            true => format!("is above maximum {most}"),
+            false => format!("is not below the exclusive maximum {most}"),
+        });
     }
     if let Some(unit) = limit("multipleOf")
         && unit > 0.0

@@ -42,6 +42,9 @@ pub const FORMATS: &[&str] = &[
     "ssn",
     "hexcolor",
     "rgbcolor",
+    // Since Kubernetes 1.34; older servers ignore them.
+    "k8s-short-name",
+    "k8s-long-name",
 ];
 
 /// Keywords with the same meaning in JSON Schema and in structural schemas.
@@ -251,10 +254,13 @@ fn describe_items(list: &mut SchemaObject, each: &SchemaObject) {
     }
 }
 
+/// The first number above the integers of 64 bits.
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+
 impl Lower<'_> {
-    /// Warns of bounds of numbers that are a fraction: kube-openapi compares whole numbers, such as
-    /// `1` and `1.0` as API servers store it, by integers, with the bound cut towards 0. For bounds
-    /// that this moves away from the permitted numbers nothing changes.
+    /// Warns of bounds of numbers that are a fraction or exceed 64 bits: kube-openapi compares whole
+    /// numbers, such as `1` and `1.0` as API servers store it, by integers, with the bound cut
+    /// towards 0. For bounds that this moves away from the permitted numbers nothing changes.
     pub(super) fn fractions(&mut self, raw: &SchemaObject) {
         for key in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] {
             let number = raw.get(key).and_then(Value::as_f64).unwrap_or_default();
@@ -263,6 +269,14 @@ impl Lower<'_> {
                 "maximum" | "exclusiveMinimum" => number < 0.0,
                 _ => true,
             };
+            // Bounds of integers are checked with the type.
+            if number >= TWO_TO_63 && only_type(raw) != Some("integer") {
+                self.warn(&format!(
+                    "API servers compare whole numbers with -9223372036854775808 instead of {number:e}, which exceeds 64 \
+                     bits, and then take or refuse them otherwise than said; leave the bound out"
+                ));
+                continue;
+            }
             match raw.get(key).filter(|_| is_moved && number.fract() != 0.0) {
                 Some(bound) if key == "multipleOf" && number > 1.0 => self.warn(&format!(
                     "API servers compare whole numbers with {} instead of {bound}; write the field in a smaller unit, as an \

@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 use super::faults::Faults;
 use crate::error::Error;
 
+pub(in crate::crd) use defaults::first_status_fault;
 pub use keywords::FORMATS;
 pub(super) use keywords::{EACH, OWN_FORMAT};
 

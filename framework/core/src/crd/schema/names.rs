@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::contracts::{LEFT_OUT, UNWRITTEN, WRITTEN};
+use super::contracts::{DROPPED, LEFT_OUT, OTHER_TYPE, UNWRITTEN, WRITTEN};
 use super::lower::Lower;
 use super::map_keys::{KEYS, dropped};
 use super::node::SchemaObject;
@@ -23,6 +23,19 @@ impl Lower<'_> {
             self.warn(&format!(
                 "serde never writes {name} (`skip_serializing`) and cannot read an object without it, so an object that is \
                  written back is refused; give it `#[serde(default)]`"
+            ));
+        }
+        for name in names(DROPPED) {
+            self.warn(&format!(
+                "serde never writes {name} (`skip_serializing`), so an object that is written back loses the stored value; \
+                 change such objects by patches or server-side apply"
+            ));
+        }
+        if let Some(written) = raw.get(OTHER_TYPE).and_then(Value::as_str) {
+            let read = raw.get("type").and_then(Value::as_str).unwrap_or_default();
+            self.warn(&format!(
+                "serde reads values of type {read} and writes values of type {written}, which an API server refuses: \
+                 let `from` and `into` name one type"
             ));
         }
         for name in names(LEFT_OUT) {

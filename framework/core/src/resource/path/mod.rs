@@ -22,7 +22,7 @@ pub use leaf::{
 };
 pub use names::{Declared, FieldSource, JsonName, Probed, TypeOf, Undeclared};
 pub use segment::Segment;
-pub(crate) use segment::{json_path, parsed};
+pub(crate) use segment::{json_path, parsed, parsed_column};
 pub use walk::{FieldRef, Inner, Items, Keys, ListItems, MapEntries, SameAs, Walk};
 
 use std::fmt;
@@ -150,6 +150,12 @@ impl<K, V: Serialize> FieldPath<K, V> {
 
     fn selector(&self, operator: &str, value: &V) -> Result<String, Error> {
         let path = self.json_path()?;
+        if !self.segments()?.iter().all(|segment| matches!(segment, Segment::Field(_))) {
+            let text = format!(
+                "cannot select by `{path}`: it leads into a list, and API servers select by single fields"
+            );
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
         let value = match serde_json::to_value(value) {
             Ok(Value::String(text)) => text,
             Ok(scalar @ (Value::Number(_) | Value::Bool(_))) => scalar.to_string(),

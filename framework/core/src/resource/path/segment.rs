@@ -23,10 +23,7 @@ pub(crate) fn json_path(segments: &[Segment]) -> String {
     for segment in segments {
         // Writing to a text cannot fail.
         let _ = match segment {
-            Segment::Field(name) if is_plain(name) => write!(path, ".{name}"),
-            Segment::Field(name) => {
-                write!(path, ".{}", name.replace('\\', "\\\\").replace('.', "\\."))
-            }
+            Segment::Field(name) => write!(path, ".{}", escaped(name)),
             Segment::Item(place) => write!(path, "[{place}]"),
             Segment::Each => write!(path, "[*]"),
             Segment::Filter(filter) => write!(path, "[{filter}]"),
@@ -35,8 +32,18 @@ pub(crate) fn json_path(segments: &[Segment]) -> String {
     path
 }
 
-fn is_plain(name: &str) -> bool {
-    !name.contains(['.', '\\'])
+/// Escapes the characters at which kubectl's reader ends a name. That reader has no form for a
+/// backslash.
+fn escaped(name: &str) -> String {
+    let ends = |c: char| c.is_whitespace() || ".,[]$@{}\\".contains(c);
+    let mut text = String::with_capacity(name.len());
+    for c in name.chars() {
+        if ends(c) {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
 }
 
 /// Returns the notation of RFC 6901; `None` when the path does not name a single value.
@@ -54,11 +61,24 @@ pub(crate) fn json_pointer(segments: &[Segment]) -> Option<String> {
     Some(pointer)
 }
 
-/// Reads kubectl's notation: names with `\.` for a dot, `['name']`, `[0]`, `[*]` and filters.
+/// Reads the notation of paths as texts: names with `\.` for a dot, `['name']` with any name,
+/// `[0]`, `[*]`, unions and filters.
 ///
 /// # Errors
 /// The text is no path.
 pub(crate) fn parsed(path: &str) -> Result<Vec<Segment>, String> {
+    read(path, false)
+}
+
+/// As [`parsed`], of a column: kubectl reads a name in quotes as outside of them.
+///
+/// # Errors
+/// The text is no path, or kubectl reads it otherwise.
+pub(crate) fn parsed_column(path: &str) -> Result<Vec<Segment>, String> {
+    read(path, true)
+}
+
+fn read(path: &str, is_column: bool) -> Result<Vec<Segment>, String> {
     let fault =
         |why: &str| format!("`{path}` is not a JSON path: {why}; write it like `.spec.host`");
     let mut segments = Vec::new();
@@ -66,7 +86,14 @@ pub(crate) fn parsed(path: &str) -> Result<Vec<Segment>, String> {
     while !rest.is_empty() {
         if let Some(inside) = rest.strip_prefix('[') {
             let end = closing(inside).ok_or_else(|| fault("a `[` is not closed"))?;
-            segments.push(bracket(&inside[..end]).map_err(|why| fault(&why))?);
+            let text = inside[..end].trim();
+            match quoted(text) {
+                Some(name) if is_column => {
+                    segments.push(in_quotes(name).map_err(|why| fault(&why))?)
+                }
+                Some(name) => segments.push(Segment::Field(name.to_owned())),
+                None => segments.push(bracket(text).map_err(|why| fault(&why))?),
+            }
             rest = &inside[end + 1..];
         } else if let Some(inside) = rest.strip_prefix('.') {
             let (name, behind) = name(inside);
@@ -76,8 +103,11 @@ pub(crate) fn parsed(path: &str) -> Result<Vec<Segment>, String> {
                 return Err(fault("a name is missing behind a dot"));
             }
             rest = behind;
-        } else {
+        } else if segments.is_empty() {
             return Err(fault("it begins with a dot"));
+        } else {
+            let c = rest.chars().next().unwrap_or_default();
+            return Err(fault(&format!("{c:?} in a name needs a backslash")));
         }
     }
     Ok(segments)
@@ -100,6 +130,22 @@ fn closing(inside: &str) -> Option<usize> {
     None
 }
 
+/// Returns the name in quotes, if there is one name.
+fn quoted(text: &str) -> Option<&str> {
+    let name = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    name('\'').or_else(|| name('"')).filter(|name| !name.contains(['\'', '"']))
+}
+
+/// Reads a name in quotes as kubectl does: a dot and other characters end it there, too.
+fn in_quotes(text: &str) -> Result<Segment, String> {
+    let (found, behind) = name(text);
+    if !behind.is_empty() || found.contains([',', '[', ']', '\\']) {
+        let name = escaped(text);
+        return Err(format!("kubectl ends the name `{text}` early: write `.{name}`"));
+    }
+    Ok(Segment::Field(found))
+}
+
 /// Reads the content of brackets.
 fn bracket(inside: &str) -> Result<Segment, String> {
     let text = inside.trim();
@@ -112,19 +158,25 @@ fn bracket(inside: &str) -> Result<Segment, String> {
     if let Some(condition) = text.strip_prefix('?') {
         return filter(condition).map(|()| Segment::Filter(inside.to_owned()));
     }
-    let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
-    match quoted('\'').or_else(|| quoted('"')) {
-        Some(name) => Ok(Segment::Field(name.to_owned())),
-        // Slices and unions, as kubectl reads them.
-        None if !text.is_empty()
-            && text.chars().all(|c| c.is_ascii_digit() || ":,-".contains(c)) =>
-        {
-            Ok(Segment::Each)
-        }
-        None => {
-            Err(format!("`[{inside}]` is neither a position, `*`, a name in quotes nor a filter"))
-        }
+    // Slices and unions, as kubectl reads them: a text is split at each comma.
+    let is_slice = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_digit() || c == ':' || c == '-')
+    };
+    let is_name = |part: &str| {
+        let name = part.strip_prefix('\'').and_then(|part| part.strip_suffix('\''));
+        name.is_some_and(|name| !name.contains(['\'', '[', ']']))
+    };
+    let mut parts = text.split(',').map(str::trim);
+    if parts.clone().count() > 1 && parts.all(|part| is_slice(part) || is_name(part)) {
+        return Ok(Segment::Each);
     }
+    if is_slice(text) {
+        return Ok(Segment::Each);
+    }
+    Err(format!(
+        "`[{inside}]` is neither a position, `*`, a name in single quotes nor a filter; a comma or bracket in a name is \
+         written `\\,` or `\\[` behind a dot"
+    ))
 }
 
 /// Checks the condition of a filter: kubectl knows comparisons with a value, and no other
@@ -188,6 +240,8 @@ fn name(text: &str) -> (String, &str) {
     while let Some((place, c)) = chars.next() {
         match c {
             '.' | '[' => return (name, &text[place..]),
+            // Where kubectl's reader ends a name, which nothing can follow.
+            c if c.is_whitespace() || ",]$@{}".contains(c) => return (name, &text[place..]),
             '\\' => name.extend(chars.next().map(|(_, escaped)| escaped)),
             c => name.push(c),
         }

@@ -195,3 +195,32 @@ fn a_selector_has_a_variant_by_its_name_in_json_and_refuses_what_is_no_scalar() 
 fn a_short_name_keeps_parameters() {
     assert_eq!(short_name::<Option<Vec<String>>>(), "Option<Vec<String>>");
 }
+
+#[test]
+fn a_name_with_a_character_that_ends_names_is_escaped() {
+    for name in ["a,b", "q w", "x[0]", "$", "@", "a}b", "a.b"] {
+        let segments = vec![Segment::Field("m".to_owned()), Segment::Field(name.to_owned())];
+        let path = json_path(&segments);
+        assert_eq!(parsed(&path), Ok(segments), "{path}");
+    }
+    assert_eq!(json_path(&[Segment::Field("a,b".to_owned())]), ".a\\,b");
+}
+
+#[test]
+fn a_column_is_read_as_kubectl_reads_it() {
+    let field = |name: &str| Segment::Field(name.to_owned());
+    let names = Ok(vec![field("m"), field("a.b")]);
+    assert_eq!(parsed(".m['a.b']"), names);
+    assert_eq!(parsed_column(r".m['a\.b']"), names);
+    assert_eq!(parsed_column(".m['a','b']"), Ok(vec![field("m"), Segment::Each]));
+    for (wrong, part) in [
+        (".m['a.b']", r"write `.a\.b`"),
+        (".m['x[0]']", r"write `.x\[0\]`"),
+        (".m['a,b']", r"write `.a\,b`"),
+        (".m.a,b", "needs a backslash"),
+        (".m.q w", "needs a backslash"),
+    ] {
+        let fault = parsed_column(wrong).expect_err(wrong);
+        assert!(fault.contains(part), "{wrong}: {fault}");
+    }
+}

@@ -192,6 +192,8 @@ fn null_is_allowed_or_not() {
     let nullable = json!({ "type": "string", "nullable": true });
     let (removed, added) = (["nullable-removed .spec.a"], ["nullable-added .spec.a"]);
     field(nullable, json!({ "type": "string" }), &removed, &added);
+    let of = |nullable: bool| json!({ "type": "string", "nullable": nullable, "default": "x" });
+    field(of(true), of(false), &["null-defaulted .spec.a"], &added);
 }
 
 #[test]

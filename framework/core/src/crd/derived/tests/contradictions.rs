@@ -184,13 +184,16 @@ struct Fractions {
     whole: f64,
     #[schema(min = -0.5, max = 99.9)]
     percent: f64,
+    #[schema(max = 1e19)]
+    wide: f64,
 }
 
 #[test]
 fn bounds_with_a_fraction_are_a_warning() {
     let warnings = structural_schema::<Fractions>().unwrap().warnings;
     let text = warnings.join("\n");
-    assert_eq!(warnings.len(), 2, "{text}");
+    assert_eq!(warnings.len(), 3, "{text}");
+    assert!(text.contains(".wide: API servers compare whole numbers with -9223"), "{text}");
     assert!(
         text.contains(".least: API servers cut the bound 0.5 to an integer for whole numbers"),
         "{text}"

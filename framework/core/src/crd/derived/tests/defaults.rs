@@ -119,7 +119,7 @@ struct LeftOutAsTheDefault {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     option: Option<i32>,
     #[serde(default, with = "in_quotes", skip_serializing_if = "Option::is_none")]
-    #[schema(with = Option<String>)]
+    #[schema(with = Option<String>, pattern = "^-?[0-9]{1,9}$")]
     quoted: Option<i32>,
 }
 

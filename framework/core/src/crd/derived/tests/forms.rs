@@ -308,7 +308,8 @@ fn a_schema_has_the_name_of_its_type_in_json() {
         field: i32,
     }
     assert_eq!(S::schema_name(), "SiteSpec");
-    assert!(S::schema_id().ends_with("::tests::forms::SiteSpec"), "{}", S::schema_id());
+    let id = S::schema_id();
+    assert!(id.contains("::tests::forms@") && id.ends_with("::SiteSpec"), "{id}");
 }
 
 #[test]

@@ -158,3 +158,151 @@ fn a_replaced_schema_needs_none_of_the_type() {
     assert_eq!(schema["properties"]["opaque_list"]["items"], kept);
     assert_eq!(field::<S>("required"), json!({ "type": "string" }));
 }
+
+#[derive(Serialize, Deserialize, Schema)]
+struct Generic<T> {
+    value: T,
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OfGeneric {
+    boxed: Generic<Box<Option<bool>>>,
+    needed: Generic<bool>,
+    option: Generic<Option<bool>>,
+}
+
+#[test]
+fn a_field_whose_type_parameter_is_an_option_may_be_absent() {
+    let found = structural_schema::<OfGeneric>().unwrap().schema;
+    let required = |field: &str| !found["properties"][field]["required"].is_null();
+    assert!(required("needed"), "{found:#}");
+    assert!(!required("option") && !required("boxed"), "{found:#}");
+    assert_eq!(found["properties"]["option"]["properties"]["value"]["nullable"], true, "{found:#}");
+}
+
+/// Types of one name in one module: of two calls of a macro, and of one call.
+trait OfPort {
+    type Port;
+}
+
+macro_rules! ports {
+    ($($owner:ident: $field:ident $ty:ty),*) => { $(
+        struct $owner;
+        const _: () = {
+            #[derive(Serialize, Deserialize, Schema)]
+            pub(super) struct Port {
+                $field: $ty,
+            }
+            impl OfPort for $owner {
+                type Port = Port;
+            }
+        };
+    )* };
+}
+
+ports!(First: aaa i32, Second: bbb String);
+ports!(Third: ccc bool);
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OfPorts {
+    first: <First as OfPort>::Port,
+    second: <Second as OfPort>::Port,
+    third: <Third as OfPort>::Port,
+}
+
+#[test]
+fn types_of_one_name_in_blocks_of_a_module_have_their_own_schemas() {
+    let found = structural_schema::<OfPorts>().unwrap().schema;
+    for (field, name) in [("first", "aaa"), ("second", "bbb"), ("third", "ccc")] {
+        assert_eq!(found["properties"][field]["required"], json!([name]), "{found:#}");
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OnlyRead {
+    #[serde(skip_serializing)]
+    secret: i32,
+}
+
+#[test]
+fn the_only_field_of_a_type_that_serde_never_writes_is_warned_of() {
+    let found = structural_schema::<OnlyRead>().unwrap().warnings;
+    let text = "serde never writes \"secret\" (`skip_serializing`)";
+    assert!(found.iter().any(|warning| warning.contains(text)), "{found:?}");
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct ReadAndKept {
+    kept: bool,
+    #[serde(skip_serializing, default)]
+    number: i32,
+    #[serde(skip_serializing)]
+    option: Option<i32>,
+}
+
+#[test]
+fn a_stored_field_that_serde_never_writes_is_warned_of() {
+    let found = structural_schema::<ReadAndKept>().unwrap().warnings;
+    for name in ["number", "option"] {
+        let text = format!("serde never writes \"{name}\" (`skip_serializing`), so an object");
+        assert!(found.iter().any(|warning| warning.contains(&text)), "{found:?}");
+    }
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(value: &u16, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct ByFunctions {
+    #[serde(with = "as_text")]
+    #[schema(with = String)]
+    any: u16,
+    #[serde(with = "as_text")]
+    #[schema(with = String, pattern = "^[0-9]{1,4}$")]
+    described: u16,
+}
+
+#[test]
+fn a_text_that_a_function_reads_is_warned_of_unless_it_is_described() {
+    let found = structural_schema::<ByFunctions>().unwrap().warnings;
+    assert!(found[0].contains(".any") && found[0].contains("serde makes `u16`"), "{found:?}");
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+#[serde(from = "i32", into = "String")]
+struct TwoForms(i32);
+
+impl From<i32> for TwoForms {
+    fn from(value: i32) -> Self {
+        Self(value)
+    }
+}
+
+impl From<TwoForms> for String {
+    fn from(value: TwoForms) -> Self {
+        value.0.to_string()
+    }
+}
+
+#[derive(Serialize, Deserialize, Schema)]
+struct OfTwoForms {
+    forms: TwoForms,
+}
+
+#[test]
+fn a_value_that_serde_writes_as_another_type_is_warned_of() {
+    let found = structural_schema::<OfTwoForms>().unwrap().warnings;
+    let text = "serde reads values of type integer and writes values of type string";
+    assert!(found.iter().any(|it| it.contains(".forms") && it.contains(text)), "{found:?}");
+}

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use k8s_openapi::api::core::v1::{PodTemplateSpec, Toleration};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -338,4 +338,48 @@ fn a_default_of_the_root_in_the_place_of_a_value_that_serde_leaves_out_is_a_warn
         found.iter().all(|it| it.contains("an API server stores the default 3 in their place")),
         "{found:#?}"
     );
+}
+
+macro_rules! kinds_with_a_status {
+    ($($kind:ident: $rule:literal),*) => { $(
+        const _: () = {
+            #[derive(Clone, Debug, Default, Serialize, Deserialize, Schema)]
+            #[schema(rule($rule))]
+            struct Status {
+                replicas: i32,
+                conditions: Option<Vec<Condition>>,
+            }
+
+            #[derive(CustomResource, Clone, Debug)]
+            #[resource(group = "example.dev", version = "v1", namespaced)]
+            struct $kind {
+                metadata: ObjectMeta,
+                status: Option<Status>,
+            }
+
+            impl StatusWarnings for Kind<{ $rule.len() }> {
+                fn warnings() -> Vec<String> {
+                    crate::crd::warnings::<$kind>().unwrap()
+                }
+            }
+        };
+    )* };
+}
+
+/// A kind of the macro above, by the length of its rule.
+struct Kind<const N: usize>;
+
+trait StatusWarnings {
+    fn warnings() -> Vec<String>;
+}
+
+kinds_with_a_status!(Demanding: "self.replicas > 2", Careful: "!has(self.replicas) || self.replicas > 2");
+
+#[test]
+fn a_rule_that_refuses_the_first_write_of_a_status_is_warned_of() {
+    let found = Kind::<{ "self.replicas > 2".len() }>::warnings();
+    let text = ".status: an API server refuses a status with a condition alone";
+    assert!(found.iter().any(|it| it.contains(text) && it.contains("replicas")), "{found:?}");
+    let found = Kind::<{ "!has(self.replicas) || self.replicas > 2".len() }>::warnings();
+    assert!(!found.iter().any(|it| it.contains(text)), "{found:?}");
 }
