@@ -298,9 +298,6 @@ impl App {
         wanted: &options::Manifests,
     ) -> Result<ExitCode, Error> {
         let built = (self.build)(Client::offline());
-        // The name comes from the election, and stays if a flag turns the election off.
-        let name =
-            built.name.clone().or_else(|| built.election.as_ref().map(|own| own.name.clone()));
         let had_an_election = built.election.is_some();
         let mut manager = options.apply(built)?;
         for definition in self.definitions {
@@ -323,9 +320,6 @@ impl App {
         if let Some(election) = manager.election.as_ref().filter(|_| is_unnamed) {
             // The program in the container may have another name than this program.
             manifest_options.args.push(format!("--leader-election-id={}", election.name));
-        }
-        if manager.name.is_none() && manager.election.is_none() {
-            manager = manager.name(name.unwrap_or_else(program_name));
         }
         let text = manager.manifests(&manifest_options)?;
         diff::warn_of_size(&definitions);
@@ -362,6 +356,11 @@ impl Options {
             };
         }
         manager = self.election.apply(manager)?;
+        // Objects of the cluster have the name, such as the Secret of the webhooks' certificates:
+        // the same in the manifests and in the process.
+        if manager.name.is_none() && manager.election.is_none() {
+            manager = manager.name(program_name());
+        }
         if let Some(workers) = self.max_concurrent_reconciles {
             manager = manager.max_concurrent_reconciles(workers);
         }
@@ -406,8 +405,15 @@ impl Election {
     fn apply(&self, mut manager: Manager) -> Result<Manager, Error> {
         self.check()?;
         match self.leader_elect {
-            // The flag wins over the program: the same binary runs with and without replicas.
-            Some(false) => manager = manager.without_leader_election(),
+            // The flag wins over the program: the same binary runs with and without replicas. The
+            // operator keeps the name that it has by the lease.
+            Some(false) => {
+                let named = manager.election.as_ref().filter(|_| manager.name.is_none());
+                if let Some(name) = named.map(|election| election.name.clone()) {
+                    manager = manager.name(name);
+                }
+                manager = manager.without_leader_election();
+            }
             // A process that asks for a lease must not work without one.
             elect if manager.election.is_none() && (elect.is_some() || self.ask_for_lease) => {
                 let lease = manager.name.clone().unwrap_or_else(program_name);

@@ -465,3 +465,14 @@ fn manifests_are_printed_with_short_descriptions_or_compared() {
     assert!(diff.allow_ratcheted && diff.old.ends_with("old.yaml"));
     assert!(parse(&["manifests", "diff"]).is_err(), "the old file is missing");
 }
+
+#[test]
+fn an_operator_without_an_election_has_one_name_in_manifests_and_in_the_process() {
+    let off = parse(&["--leader-elect=false"]).unwrap();
+    let elected = Manager::new(Client::offline()).leader_election("site-operator");
+    assert_eq!(off.apply(elected).unwrap().display_name(), "site-operator");
+    let named = Manager::new(Client::offline()).name("ops").leader_election("site-operator");
+    assert_eq!(off.apply(named).unwrap().display_name(), "ops");
+    let plain = off.apply(Manager::new(Client::offline())).unwrap();
+    assert_eq!(plain.display_name(), program_name());
+}
