@@ -137,8 +137,14 @@ impl CompareWalker<'_> {
             old.into_iter().chain(new).flat_map(|map| map.keys()).collect();
         for key in keys {
             let Some(child) = TypeTable::child(object, key) else { continue };
-            self.path.push(PathElement::Field(key.clone()));
-            self.value(child, old.and_then(|m| m.get(key)), new.and_then(|m| m.get(key)));
+            let (old, new) = (old.and_then(|m| m.get(key)), new.and_then(|m| m.get(key)));
+            // Most fields of most updates. Equal values have no difference, and a fault of both
+            // was found when the types were checked.
+            if old.is_some() && old == new {
+                continue;
+            }
+            self.path.push(PathElement::field(key));
+            self.value(child, old, new);
             self.path.pop();
         }
     }

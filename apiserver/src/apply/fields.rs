@@ -44,7 +44,7 @@ fn walk_field(
 ) {
     // The value was validated before: an undeclared field does not occur.
     let Some(child) = TypeTable::child(object, key) else { return };
-    path.push(PathElement::Field(key.to_owned()));
+    path.push(PathElement::field(key));
     walk(table, child, value, path, set);
     // An empty map or a null, and a key of a free map, are owned by themselves: no leaf below names
     // them.

@@ -57,20 +57,20 @@ pub(crate) fn restore(new: &mut Value, old: &Value, ignored: &PathSet) {
     let Some(map) = new.as_object_mut() else { return };
     for step in &ignored.members {
         let PathElement::Field(name) = step else { continue };
-        match old.get(name) {
+        match old.get(&**name) {
             Some(value) => {
-                map.insert(name.clone(), value.clone());
+                map.insert(name.to_string(), value.clone());
             }
             None => {
-                map.remove(name);
+                map.remove(&**name);
             }
         }
     }
     for (step, below) in &ignored.children {
         if let PathElement::Field(name) = step
-            && let Some(value) = map.get_mut(name)
+            && let Some(value) = map.get_mut(&**name)
         {
-            restore(value, old.get(name).unwrap_or(&Value::Null), below);
+            restore(value, old.get(&**name).unwrap_or(&Value::Null), below);
         }
     }
 }

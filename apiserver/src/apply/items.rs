@@ -31,7 +31,7 @@ fn set_step(item: &Value) -> Result<PathElement, String> {
         Value::Object(_) => "associative list without keys has an element that's a map type",
         Value::Array(_) => "not supported: associative list with lists as elements",
         Value::Null => "associative list without keys has an element that's an explicit null",
-        _ => return Ok(PathElement::Value(identity(item))),
+        _ => return Ok(PathElement::Value(identity(item).into())),
     };
     Err(text.to_owned())
 }

@@ -284,7 +284,19 @@ fn are_equal_by(
             .all(|(name, value)| new.get(name).is_some_and(|other| same(name, value, other)))
 }
 
-/// Removes the list from an object's metadata and returns it.
-pub(crate) fn take(object: &mut Value) -> Option<Value> {
-    object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
+/// Returns a copy of an object without the list, which is often the larger half of the object.
+pub(crate) fn without(object: &Value) -> Value {
+    let copy_but =
+        |map: &Map<String, Value>, left_out: &str, below: &dyn Fn(&str, &Value) -> Value| {
+            let kept = map.iter().filter(|(name, _)| *name != left_out);
+            Value::Object(kept.map(|(name, value)| (name.clone(), below(name, value))).collect())
+        };
+    let of_metadata = |name: &str, value: &Value| match (name, value) {
+        ("metadata", Value::Object(map)) => copy_but(map, "managedFields", &|_, it| it.clone()),
+        _ => value.clone(),
+    };
+    match object {
+        Value::Object(map) => copy_but(map, "", &of_metadata),
+        other => other.clone(),
+    }
 }

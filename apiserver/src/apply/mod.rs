@@ -211,25 +211,24 @@ pub fn track_update(
     subresource: Option<&str>,
     now: &str,
 ) -> Value {
-    let mut result = new.clone();
+    let mut result = managed::without(new);
     let mut managed = given_owners(old, new, subresource.is_some());
-    managed::take(&mut result);
     // Untracked until the first apply.
     if old.is_some() && managed.owners.is_empty() {
         return result;
     }
-    let empty = schema.empty_object();
-    let mut before = old.unwrap_or(&empty).clone();
-    managed::take(&mut before);
-    let mut after = result.clone();
-    schema.canonicalize(&mut before);
-    schema.canonicalize(&mut after);
+    let before = match old {
+        Some(old) => schema.canonical(managed::without(old)),
+        None => schema.empty_object(),
+    };
+    let canonical = schema.is_builtin().then(|| schema.canonical(result.clone()));
+    let after = canonical.as_ref().unwrap_or(&result);
     let updater = Updater::new(schema, subresource);
     let valid = validate::validate(updater.table, updater.root, &before, true)
-        .and_then(|()| validate::validate(updater.table, updater.root, &after, true));
+        .and_then(|()| validate::validate(updater.table, updater.root, after, true));
     let owner = Owner::new(manager, false, api_version, subresource.unwrap_or_default());
     let updated = valid
-        .and_then(|()| updater.update((&before, &after), &mut managed, &owner, api_version, now));
+        .and_then(|()| updater.update((&before, after), &mut managed, &owner, api_version, now));
     // A write is never refused because of managed fields: objects without the type keep the old
     // list.
     if updated.is_err() {
@@ -246,9 +245,7 @@ pub fn track_update(
 
 /// Whether an object has the types of the kind, so that fields can have owners.
 pub(crate) fn is_typed(schema: &TypeSchema, object: &Value) -> bool {
-    let mut object = object.clone();
-    managed::take(&mut object);
-    schema.canonicalize(&mut object);
+    let object = schema.canonical(managed::without(object));
     validate::validate(schema.table(), schema.root(), &object, true).is_ok()
 }
 

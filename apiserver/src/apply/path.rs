@@ -2,18 +2,21 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
 
 /// A step of a path.
+///
+/// Steps are copied from set to set with every write, so a copy shares the text.
 #[derive(Clone, Debug)]
 pub(crate) enum PathElement {
     /// `f:name`: a key of a map.
-    Field(String),
+    Field(Arc<str>),
     /// `k:{…}`: the item of a list with these values of the key fields, sorted by name.
-    Key(Vec<(String, Value)>),
+    Key(Arc<[(String, Value)]>),
     /// `v:…`: the item of a set.
-    Value(Value),
+    Value(Arc<Value>),
     /// `i:n`: the item at a position.
     Index(i64),
 }
@@ -27,8 +30,11 @@ impl PathElement {
     pub(crate) fn parse(text: &str) -> Result<PathElement, String> {
         let (sign, rest) = text.split_once(':').ok_or_else(|| format!("missing colon: {text}"))?;
         match sign {
-            "f" => Ok(PathElement::Field(rest.to_owned())),
-            "v" => serde_json::from_str(rest).map(PathElement::Value).map_err(|e| e.to_string()),
+            "f" => Ok(PathElement::field(rest)),
+            "v" => {
+                let value: Value = serde_json::from_str(rest).map_err(|e| e.to_string())?;
+                Ok(PathElement::Value(Arc::new(value)))
+            }
             "k" => {
                 let fields: Map<String, Value> =
                     serde_json::from_str(rest).map_err(|e| e.to_string())?;
@@ -42,7 +48,12 @@ impl PathElement {
     /// Returns the step to the item with these key fields.
     pub(crate) fn key(mut fields: Vec<(String, Value)>) -> PathElement {
         fields.sort_by(|a, b| a.0.cmp(&b.0));
-        PathElement::Key(fields)
+        PathElement::Key(fields.into())
+    }
+
+    /// Returns the step to a field.
+    pub(crate) fn field(name: &str) -> PathElement {
+        PathElement::Field(name.into())
     }
 
     /// Returns the step in the notation of managedFields.
@@ -94,7 +105,7 @@ impl Ord for PathElement {
             (PathElement::Field(a), PathElement::Field(b)) => a.cmp(b),
             (PathElement::Key(a), PathElement::Key(b)) => {
                 // Key fields are sorted by name, so that pairs correspond.
-                for ((an, av), (bn, bv)) in a.iter().zip(b) {
+                for ((an, av), (bn, bv)) in a.iter().zip(b.iter()) {
                     let order = an.cmp(bn).then_with(|| compare(av, bv));
                     if order != Ordering::Equal {
                         return order;

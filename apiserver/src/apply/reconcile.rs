@@ -4,8 +4,8 @@ use super::path::PathElement;
 use super::set::PathSet;
 use crate::typed::{Id, TypeShape, TypeTable, ValueTreatment};
 
-/// Returns the owned fields, with every part that is now atomic owned as a whole.
-pub(crate) fn reconcile(table: &TypeTable, root: Id, set: &PathSet) -> PathSet {
+/// Makes every part of the owned fields that is now atomic owned as a whole.
+pub(crate) fn reconcile(table: &TypeTable, root: Id, set: &mut PathSet) {
     let mut walker = ReconcileWalker {
         table,
         path: Vec::new(),
@@ -15,9 +15,9 @@ pub(crate) fn reconcile(table: &TypeTable, root: Id, set: &PathSet) -> PathSet {
     walker.node(root, Some(set), false);
     // The usual case: nothing has become atomic.
     if walker.remove.is_empty() && walker.add.is_empty() {
-        return set.clone();
+        return;
     }
-    set.recursive_difference(&walker.remove).union(&walker.add)
+    *set = set.recursive_difference(&walker.remove).union(&walker.add);
 }
 
 /// A walk over the owned fields that collects the parts to exchange.

@@ -27,7 +27,7 @@ pub(crate) fn remove(table: &TypeTable, id: Id, value: &Value, set: &PathSet) ->
         (ValueTreatment::Map(object), Value::Object(map)) if !object.atomic => {
             let mut out = Map::new();
             for (key, value) in map {
-                let step = PathElement::Field(key.clone());
+                let step = PathElement::field(key);
                 if set.members.contains(&step) {
                     continue;
                 }

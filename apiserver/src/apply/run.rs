@@ -14,24 +14,25 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     check_intent(request)?;
     let schema = request.schema;
-    let mut live = request.live.cloned().unwrap_or_else(|| schema.empty_object());
-    let mut managed = Managed::decode(&live)
+    let mut managed = request
+        .live
+        .map_or_else(|| Ok(Managed::default()), Managed::decode)
         .map_err(|e| ApplyError::internal(format!("failed to decode managed fields: {e}")))?;
-    managed::take(&mut live);
-    let mut typed_live = live.clone();
-    schema.canonicalize(&mut typed_live);
+    let live = request.live.map_or_else(|| schema.empty_object(), managed::without);
+    let canonical = schema.is_builtin().then(|| schema.canonical(live.clone()));
+    let typed_live = canonical.as_ref().unwrap_or(&live);
     let updater = Updater::new(schema, request.subresource);
     let scaled = scale::enter(request, &mut managed);
     // Before the types are checked: a stored object that does not have the type fails here first.
-    adopt(request, &updater, &typed_live, &mut managed)?;
+    adopt(request, &updater, typed_live, &mut managed)?;
     if let Some(scaled) = &scaled {
         scaled.restrict(&mut managed);
     }
-    check_types(request, &updater, &typed_live)?;
-    let mut merged = run(request, &updater, &typed_live, &mut managed)?;
+    check_types(request, &updater, typed_live)?;
+    let mut merged = run(request, &updater, typed_live, &mut managed)?;
     // The objects are compared without managed fields, whose times would always differ, and before
     // the types drop an empty map, which is a change for its manager.
-    let changed = request.live.is_none() || !path::equal(&typed_live, &merged);
+    let changed = request.live.is_none() || !path::equal(typed_live, &merged);
     schema.canonicalize(&mut merged);
     let owner = owner_of(request);
     if changed && managed.owners.contains_key(&owner) {
@@ -40,7 +41,7 @@ pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     if let Some(scaled) = scaled {
         scaled.leave(&mut managed, &owner);
     }
-    ignored::restore(&mut merged, &typed_live, &updater.ignored);
+    ignored::restore(&mut merged, typed_live, &updater.ignored);
     // Unchanged objects keep the form in which they are stored.
     let mut result = if changed { merged } else { live };
     if request.manager == kubectl::MANAGER {

@@ -33,8 +33,7 @@ impl PathSet {
 
     /// Adds a path of field names.
     pub(crate) fn insert_fields(&mut self, names: &[&str]) {
-        let path: Vec<PathElement> =
-            names.iter().map(|name| PathElement::Field((*name).to_owned())).collect();
+        let path: Vec<PathElement> = names.iter().map(|name| PathElement::field(name)).collect();
         self.insert(&path);
     }
 
@@ -47,8 +46,12 @@ impl PathSet {
     pub(crate) fn union(mut self, other: &PathSet) -> PathSet {
         self.members.extend(other.members.iter().cloned());
         for (step, set) in &other.children {
-            let mine = self.children.remove(step).unwrap_or_default();
-            self.children.insert(step.clone(), mine.union(set));
+            match self.children.get_mut(step) {
+                Some(mine) => *mine = std::mem::take(mine).union(set),
+                None => {
+                    self.children.insert(step.clone(), set.clone());
+                }
+            }
         }
         self
     }
@@ -102,7 +105,7 @@ impl PathSet {
         for (step, set) in &self.children {
             let child = match (&kind, step) {
                 (Some(ValueTreatment::Map(object)), PathElement::Field(name)) => {
-                    if object.fields.contains_key(name.as_str()) {
+                    if object.fields.contains_key(&**name) {
                         members.insert(step.clone());
                     }
                     TypeTable::child(object, name)

@@ -148,6 +148,9 @@ impl<'a> Updater<'a> {
     pub(crate) fn compare(&self, old: &Value, new: &Value) -> Result<Comparison, String> {
         let difference = compare(self.table, self.root, old, new)
             .map_err(|e| format!("failed to compare objects: {e}"))?;
+        if self.ignored.is_empty() {
+            return Ok(difference);
+        }
         Ok(Comparison {
             removed: difference.removed.recursive_difference(&self.ignored),
             modified: difference.modified.recursive_difference(&self.ignored),
@@ -158,7 +161,7 @@ impl<'a> Updater<'a> {
     /// Adapts all owned sets to the present schema.
     fn reconcile(&self, managed: &mut Managed) {
         for owned in managed.owners.values_mut() {
-            owned.set = reconcile::reconcile(self.table, self.root, &owned.set);
+            reconcile::reconcile(self.table, self.root, &mut owned.set);
         }
     }
 }
@@ -178,12 +181,11 @@ fn clashes(managed: &Managed, owner: &Owner, difference: &Comparison) -> Vec<Cla
 
 /// Takes changed and removed fields from all owners but `keeper`.
 fn release(managed: &mut Managed, keeper: Option<&Owner>, difference: &Comparison) {
-    let changed = difference.modified.clone().union(&difference.added);
+    let lost = difference.modified.clone().union(&difference.added).union(&difference.removed);
     let owners: BTreeMap<Owner, OwnedFields> = std::mem::take(&mut managed.owners);
     for (owner, mut owned) in owners {
         if keeper != Some(&owner) {
-            let clash = owned.set.intersection(&changed);
-            owned.set = owned.set.difference(&clash).difference(&difference.removed);
+            owned.set = owned.set.difference(&lost);
         }
         if !owned.set.is_empty() {
             managed.owners.insert(owner, owned);

@@ -109,7 +109,7 @@ impl<'a> ValidatingWalker<'a> {
     /// Records a fault at the present path.
     fn fault(&mut self, text: &str) {
         let step = |step: &CheckedStep<'_>| match step {
-            CheckedStep::Field(name) => PathElement::Field((*name).to_owned()).to_string(),
+            CheckedStep::Field(name) => PathElement::field(name).to_string(),
             CheckedStep::Item(item) => item.to_string(),
         };
         let path: String = self.path.iter().map(step).collect();

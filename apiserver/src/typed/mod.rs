@@ -172,11 +172,15 @@ impl TypeSchema {
         }
     }
 
-    /// Returns an object of this kind before any field is set; `{}` unless the kind is built in.
-    pub fn empty_object(&self) -> Value {
-        let mut value = Value::Object(serde_json::Map::new());
+    /// Returns an object in that form.
+    pub(crate) fn canonical(&self, mut value: Value) -> Value {
         self.canonicalize(&mut value);
         value
+    }
+
+    /// Returns an object of this kind before any field is set; `{}` unless the kind is built in.
+    pub fn empty_object(&self) -> Value {
+        self.canonical(Value::Object(serde_json::Map::new()))
     }
 
     /// Returns the OpenAPI v3 schema. Named types are `$ref`s to `#/components/schemas/…`, which
