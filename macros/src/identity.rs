@@ -1,5 +1,7 @@
 //! Texts that tell types of one name apart.
 
+// DESIGN.md, 317: The identity of a derived schema has the place and a hash of the type
+
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 

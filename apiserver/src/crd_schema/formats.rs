@@ -158,8 +158,8 @@ fn date(text: &str) -> bool {
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// Whether the text is a time of RFC 3339, with letters in either case. Any character stands for the
-/// dot of a fraction, and text behind a second `t` is not read, as upstream.
+/// Whether the text is a time of RFC 3339, with letters in either case. Any character stands for
+/// the dot of a fraction, and text behind a second `t` is not read, as upstream.
 fn date_time(text: &str) -> bool {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$").ok()

@@ -52,8 +52,8 @@ fn limit_in_range(node: &SchemaNode, what: &str, limit: f64, path: &str) -> Opti
 
 /// A limit as kube-apiserver compares it with a number.
 enum Limit {
-    /// For a whole number, if the limit is in the range of the type: cut towards 0, and the smallest
-    /// integer beyond 64 bits, as Go does on amd64.
+    /// For a whole number, if the limit is in the range of the type: cut towards 0, and the
+    /// smallest integer for a limit beyond 64 bits, as Go does on amd64.
     Integer(i64, i64),
     Float(f64, f64),
 }
@@ -142,8 +142,8 @@ fn no_multiple(factor: &Limit, value: &Value, path: &str) -> Option<Cause> {
         .then(|| fault(path, value, &format!("should be a multiple of {}", factor.text())))
 }
 
-/// Whether upstream takes a quotient for a whole number: up to 53 bits, and above 0 with an error of
-/// a billionth.
+/// Whether upstream takes a quotient for a whole number: up to 53 bits, and above 0 with an error
+/// of a billionth.
 fn is_whole(quotient: f64) -> bool {
     let whole = quotient.trunc();
     let error = (quotient - whole) / (quotient + whole);

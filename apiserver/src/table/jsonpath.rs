@@ -139,8 +139,8 @@ fn parse(path: &str) -> Option<Vec<PathSegment>> {
     Some(steps)
 }
 
-/// Returns a name up to the character that ends it, and the length; a backslash escapes a character.
-/// Behind a name that ends without a dot or bracket the path cannot be read.
+/// Returns a name up to the character that ends it, and the length; a backslash escapes a
+/// character. Behind a name that ends without a dot or bracket the path cannot be read.
 fn name(text: &str) -> (String, usize) {
     let mut name = String::new();
     let mut chars = text.char_indices();
@@ -179,7 +179,7 @@ fn closing(text: &str) -> Option<usize> {
 
 /// Parses the text inside brackets.
 fn bracket(inner: &str) -> Option<PathSegment> {
-    // Of lists only, unlike `.*`.
+    // Lists only, unlike `.*`.
     if inner == "*" {
         return Some(PathSegment::Slice(0, None, 1));
     }

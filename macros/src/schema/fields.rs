@@ -66,7 +66,7 @@ fn read_by_function(field: &SchemaField) -> Option<TokenStream> {
     let ty = field.ty.to_token_stream().to_string();
     let name = format!("`{}`", ty.replace(' ', ""));
     let is_other = other.to_token_stream().to_string() != ty;
-    // Of other types the schema is not known here.
+    // The schema of another type is not known here.
     let is_other = is_other && is_scalar(peeled(other));
     (field.serde.read_by_function && is_other)
         .then(|| quote!(.keyword("x-windlass-parsed", __s::json!({ "type": #name, "had": [] }))))

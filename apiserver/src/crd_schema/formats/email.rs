@@ -4,17 +4,17 @@ use super::address;
 
 /// Whether the text is one address: `a@b`, `Name <a@b>`, or a group of one address.
 pub(super) fn valid(text: &str) -> bool {
-    let mut parser = Parser { rest: text };
+    let mut parser = AddressParser { rest: text };
     let count = parser.address(true);
     count == Some(1) && parser.skip_comments() && parser.rest.is_empty()
 }
 
 /// The rest of a text that is read from the front.
-struct Parser<'a> {
+struct AddressParser<'a> {
     rest: &'a str,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> AddressParser<'a> {
     /// Reads an address, or a group if these are allowed here; returns the number of addresses.
     fn address(&mut self, groups: bool) -> Option<usize> {
         self.skip_space();

@@ -27,9 +27,9 @@ const MOST: u64 = i64::MAX as u64;
 
 /// A duration in an object, written in the notation of Go: `1h30m0s`, `1.5s`, `100ms`.
 ///
-/// The counterpart of `metav1.Duration`. A negative duration is refused. A duration above 292 years,
-/// the longest duration that Go has, is read as the longest: the schema has no bound, as a pattern
-/// cannot sum, and an object that the API server has stored must be readable.
+/// The counterpart of `metav1.Duration`. A negative duration is refused. A duration above 292
+/// years, the longest duration that Go has, is read as the longest: the schema has no bound, as a
+/// pattern cannot sum, and an object that the API server has stored must be readable.
 ///
 /// ```
 /// # extern crate windlass_core as windlass;

@@ -76,8 +76,8 @@ const AGAIN: Duration = Duration::from_secs(5);
 ///
 /// Listens before the caches fill and until they have stopped, on every replica. The operator ends
 /// with [`ErrorKind::Config`] when the address is in use. After the stop, new connections are
-/// accepted for a second, and each is answered once more with `connection: close`, so that no request
-/// meets a closed one.
+/// accepted for a second, and each is answered once more with `connection: close`, so that no
+/// request meets a closed one.
 ///
 /// ```no_run
 /// # extern crate windlass_webhook as windlass;

@@ -104,8 +104,8 @@ fn api_version(model: &ResourceModel) -> TokenStream {
     )
 }
 
-/// Returns group and version. Expressions are in the constants alone, so that the compiler reports a
-/// fault in one of them once.
+/// Returns group and version. Expressions are in the constants alone, so that the compiler reports
+/// a fault in one of them once.
 fn group_and_version(model: &ResourceModel) -> (TokenStream, TokenStream) {
     let (p, ident) = (private(), &model.ident);
     let text = |text: &TextExpr, constant: &str| match text {

@@ -258,9 +258,9 @@ fn describe_items(list: &mut SchemaObject, each: &SchemaObject) {
 const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 impl Lower<'_> {
-    /// Warns of bounds of numbers that are a fraction or exceed 64 bits: kube-openapi compares whole
-    /// numbers, such as `1` and `1.0` as API servers store it, by integers, with the bound cut
-    /// towards 0. For bounds that this moves away from the permitted numbers nothing changes.
+    /// Warns of bounds of numbers that are a fraction or exceed 64 bits: kube-openapi compares
+    /// whole numbers, such as `1` and `1.0` as API servers store it, by integers, with the bound
+    /// cut towards 0. For bounds that this moves away from the permitted numbers nothing changes.
     pub(super) fn fractions(&mut self, raw: &SchemaObject) {
         for key in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] {
             let number = raw.get(key).and_then(Value::as_f64).unwrap_or_default();

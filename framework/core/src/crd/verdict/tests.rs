@@ -228,8 +228,11 @@ const fn column(path: &'static str) -> Column {
 
 #[test]
 fn columns_may_show_the_kind_and_filters_are_read() {
-    const GOOD: &[Column] =
-        &[column(".kind"), column(".apiVersion"), column(".metadata.managedFields[?(@.type==\"a\")]")];
+    const GOOD: &[Column] = &[
+        column(".kind"),
+        column(".apiVersion"),
+        column(".metadata.managedFields[?(@.type==\"a\")]"),
+    ];
     const OPERATOR: &[Column] = &[column(".metadata.x[?(@.type=\"Ready\")].status")];
     const TEXT: &[Column] = &[column(".metadata.x[?(@.type==Ready)].status")];
     define::<Plain>(|it| it.columns = GOOD).unwrap();

@@ -1,5 +1,7 @@
 //! Segments of a path in JSON, and their notations.
 
+// DESIGN.md, 318: Columns are read as kubectl reads them, other paths as written
+
 use std::fmt::Write as _;
 
 /// A step of a path in JSON.
