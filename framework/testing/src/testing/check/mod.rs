@@ -24,7 +24,7 @@ use windlass_core::crd::{CustomResource, Versions};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{DynamicObject, ResourceInfo, Scope};
 use windlass_core::rng::Rng;
-use windlass_core::wire::Undecodable;
+use windlass_core::wire::{Undecodable, times};
 use windlass_runtime::manager::{AdmissionCheck, install_all};
 
 use super::TestCluster;
@@ -305,11 +305,14 @@ fn decode<K: CustomResource>(object: &Value) -> Result<Value, String> {
     rewritten::<K>(object).map(without_head)
 }
 
-/// Reads and writes a whole object like the kind's type.
+/// Reads and writes a whole object like the kind's type, as the client does: a time after jiff's
+/// last is one that the type takes.
 fn rewritten<K: CustomResource>(object: &Value) -> Result<Value, String> {
-    let decoded = serde_json::from_value::<K>(object.clone())
+    let decoded = times::from_slice::<K>(object.to_string().as_bytes())
         .map_err(|error| Undecodable::explain_value::<K>(object, &error).to_string())?;
-    serde_json::to_value(&decoded).map_err(|error| error.to_string())
+    let mut written = serde_json::to_value(&decoded).map_err(|error| error.to_string())?;
+    times::encode_value(&mut written);
+    Ok(written)
 }
 
 /// An object without the fields that every object has.

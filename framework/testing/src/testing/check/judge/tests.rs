@@ -85,3 +85,22 @@ async fn a_kind_of_which_no_object_is_readable_is_an_error_with_the_reason() {
     assert!(error.contains("serde read none of"), "{error}");
     assert!(error.contains("never"), "{error}");
 }
+
+#[derive(Clone, Debug, Serialize, Deserialize, windlass_macros::Schema)]
+struct UntilSpec {
+    until: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>,
+}
+
+kind!(Until, "untils", UntilSpec);
+
+#[test]
+fn a_time_after_the_last_of_jiff_is_read_and_written_as_the_client_does() {
+    let object = serde_json::json!({
+        "apiVersion": "check.windlass.dev/v1",
+        "kind": "Until",
+        "metadata": { "name": "a" },
+        "spec": { "until": "9999-12-31T23:59:59Z" },
+    });
+    let written = crate::testing::check::rewritten::<Until>(&object).unwrap();
+    assert_eq!(written["spec"], object["spec"]);
+}
