@@ -69,7 +69,7 @@ fn read_by_function(field: &SchemaField) -> Option<TokenStream> {
     // The schema of another type is not known here.
     let is_other = is_other && is_scalar(peeled(other));
     (field.serde.read_by_function && is_other)
-        .then(|| quote!(.keyword("x-windlass-parsed", __s::json!({ "type": #name, "had": [] }))))
+        .then(|| quote!(.keyword("x-windlass-parsed", __s::json!({ "type": #name, "had": [], "function": true }))))
 }
 
 /// The call for a field of which serde leaves some values out.

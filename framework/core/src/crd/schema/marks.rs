@@ -100,8 +100,9 @@ impl Lower<'_> {
             && !is_described(raw, &mark["had"])
         {
             let name = mark["type"].as_str().unwrap_or("a type");
+            let function = mark["function"].as_bool().map_or("", |_| "a function of ");
             self.warn(&format!(
-                "serde makes {name} of the value, and its schema does not say which values are refused: give it a \
+                "{function}serde makes {name} of the value, and its schema does not say which values are refused: give it a \
                  `pattern` or a `rule`"
             ));
         }

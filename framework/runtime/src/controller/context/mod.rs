@@ -154,7 +154,8 @@ pub struct Context<C: Reconciler> {
     /// Whether a read of this reconcile has shown that the object is gone, or being deleted.
     has_ended: AtomicBool,
     /// The reads of this attempt that become watches.
-    reads: AttemptReads,
+    /// In a box: the context is part of each step, and few reconciles read.
+    reads: OnceLock<Box<AttemptReads>>,
     /// Source of the first read.
     read_source: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// Answers to dry runs that the caches show until the end of this reconcile.
@@ -216,7 +217,7 @@ impl<C: Reconciler> Context<C> {
             watch,
             detached_client,
             has_ended,
-            reads: AttemptReads::default(),
+            reads: OnceLock::new(),
             read_source: OnceLock::new(),
             dry_runs: DryRunViews::default(),
         }

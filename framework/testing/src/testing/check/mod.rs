@@ -209,9 +209,15 @@ fn info_of<K: CustomResource>() -> Result<ResourceInfo, Error> {
 fn about_values(remarks: &[String]) -> Vec<String> {
     // A remark about the whole definition names no field; columns and selectable fields check
     // nothing.
-    let of_display = [": kubectl shows `<invalid>` ", "` has no effect below a list or a map: "];
+    // Of a lost field and of a function the check has a verdict of its own.
+    let others = [
+        ": kubectl shows `<invalid>` ",
+        "` has no effect below a list or a map: ",
+        " (`skip_serializing`), so an object that is written back loses the stored value",
+        ": a function of serde makes ",
+    ];
     let is_about_values = |remark: &&String| {
-        remark.starts_with('.') && !of_display.iter().any(|text| remark.contains(text))
+        remark.starts_with('.') && !others.iter().any(|text| remark.contains(text))
     };
     remarks.iter().filter(is_about_values).cloned().collect()
 }

@@ -275,7 +275,10 @@ struct ByFunctions {
 #[test]
 fn a_text_that_a_function_reads_is_warned_of_unless_it_is_described() {
     let found = structural_schema::<ByFunctions>().unwrap().warnings;
-    assert!(found[0].contains(".any") && found[0].contains("serde makes `u16`"), "{found:?}");
+    assert!(
+        found[0].contains(".any") && found[0].contains("a function of serde makes `u16`"),
+        "{found:?}"
+    );
     assert_eq!(found.len(), 1, "{found:?}");
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub use self::by::{WatchScope, WatchTarget};
 use crate::controller::context::is_namespaced;
 use crate::controller::source::ReadSource;
-use crate::controller::state::{FoundVersion, ReadSourceRef, ReadTarget, RunRef};
+use crate::controller::state::{AttemptReads, FoundVersion, ReadSourceRef, ReadTarget, RunRef};
 use crate::controller::{Context, Reconciler};
 use windlass_cache::store::Cached;
 use windlass_client::api::ApiFuture;
@@ -295,7 +295,7 @@ impl<C: Reconciler> Context<C> {
         let object = source.store.get(key);
         let serial = object.as_ref().map(Cached::serial);
         let by = (&self.key, self.object.uid());
-        if self.reads.repeats(registered, by, (source.number, key), serial) {
+        if self.attempt_reads().repeats(registered, by, (source.number, key), serial) {
             return Ok(Some(object));
         }
         check_covered(source, key.namespace(), key)?;
@@ -380,21 +380,30 @@ impl<C: Reconciler> Context<C> {
         self.shared.reads.registered.found(self.reader(), source.number, target, found);
     }
 
+    /// Returns the reads of this attempt, which begin with the first one.
+    fn attempt_reads(&self) -> &AttemptReads {
+        self.reads.get_or_init(Box::default)
+    }
+
     /// Returns this attempt as a reader.
     fn reader(&self) -> RunRef<'_> {
-        let run = self.reads.run(&self.shared.reads.registered);
+        let run = self.attempt_reads().run(&self.shared.reads.registered);
         RunRef { key: &self.key, uid: self.object.uid(), run }
     }
 
     /// Returns this attempt as a reader of an object whose state the tables are to know.
     fn closing_reader(&self) -> RunRef<'_> {
         let reader = self.reader();
-        self.reads.close(&self.shared.reads.registered, reader);
+        self.attempt_reads().close(&self.shared.reads.registered, reader);
         reader
     }
 
     /// Replaces the registered reads of the object by those of this attempt, which has succeeded.
     pub(in crate::controller) fn commit_reads(&self) {
-        self.reads.commit(&self.shared.reads.registered, &self.key, self.object.uid());
+        let registered = &self.shared.reads.registered;
+        match self.reads.get() {
+            Some(reads) => reads.commit(registered, &self.key, self.object.uid()),
+            None => registered.commit(&self.key, 0),
+        }
     }
 }
