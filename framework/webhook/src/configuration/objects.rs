@@ -53,6 +53,17 @@ pub struct ConfigurationOptions {
     own: BTreeSet<String>,
 }
 
+/// Most characters of a URL's host and port in names, before a hash takes the place of the rest:
+/// names of objects have at most 253.
+const MOST_OF_A_PLACE: usize = 80;
+
+/// Returns a hash that stays the same in every release: FNV-1a.
+pub(crate) fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
 impl ConfigurationOptions {
     /// Returns the options of an operator with this name and namespace: it is asked through the
     /// Service `<name>-webhooks`.
@@ -168,7 +179,15 @@ impl ConfigurationOptions {
             _ => '-',
         };
         let text: String = place.chars().map(letter).collect();
-        format!("-{}", text.trim_matches(['-', '.']))
+        // Each part of a name begins and ends with a letter or digit.
+        let parts = text.split('.').map(|part| part.trim_matches('-'));
+        let text = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
+        match text.char_indices().nth(MOST_OF_A_PLACE) {
+            None => format!("-{text}"),
+            Some((end, _)) => {
+                format!("-{}-{:016x}", text[..end].trim_matches(['-', '.']), hash(&text))
+            }
+        }
     }
 
     /// Returns the name of an admission policy and of its binding.

@@ -306,6 +306,9 @@ fn objects_of_a_process_at_a_url_have_host_and_port_in_their_names() {
     assert_eq!(named("https://Laptop_1.example", &["a"]), at("laptop-1.example"));
     assert_eq!(named("https://127.0.0.1:0", &["test-1"]), at("test-1-7f"));
     assert_eq!(named("https://127.0.0.1:0", &[]), at("127.0.0.1-7f"));
+    assert_eq!(named("https://a-.-b..c:1", &[]), at("a.b.c-1"));
+    let (long, policy) = named(&format!("https://{}.example:9443", "a".repeat(240)), &[]);
+    assert!(long.len() < 200 && policy.len() < 200 && long.starts_with("shop-webhooks-by-url-aaa"));
     let shared = options().outside("https://shop.example", &[]);
     assert_eq!(shared.configuration(), "shop-webhooks-by-url");
 }
