@@ -59,6 +59,13 @@ pub(crate) struct OutsideProcess {
     specs: BTreeMap<(TypeId, String), Value>,
 }
 
+/// Whether an object has the labels of another one, by which a sweep finds it.
+pub(crate) fn has_labels_of(meta: &ObjectMeta, right: &ObjectMeta) -> bool {
+    let stored = meta.labels.as_ref();
+    let mut labels = right.labels.iter().flatten();
+    labels.all(|(name, value)| stored.and_then(|stored| stored.get(name)) == Some(value))
+}
+
 /// Returns the spec of an object; null if it has none.
 fn spec<K: Serialize>(object: &K) -> Value {
     let mut value = serde_json::to_value(object).unwrap_or_default();
@@ -118,8 +125,9 @@ impl OutsideProcess {
         };
         if !turn.is_first {
             let known = self.specs.get(&(TypeId::of::<K>(), name.to_owned()));
-            let is_right = known.is_none_or(|known| *known == spec(&stored));
             let meta = stored.metadata();
+            let is_right = known.is_none_or(|known| *known == spec(&stored))
+                && has_labels_of(meta, right.metadata());
             if self.is_of_another(meta) || is_right && self.is_kept(meta, turn) {
                 return Ok(());
             }

@@ -29,6 +29,8 @@ const PORT: i32 = 443;
 const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
 /// Characters that a DNS name has at most.
 const LONGEST_NAME: usize = 253;
+/// Characters that a part of a DNS name has at most, such as the name of a Service.
+const LONGEST_LABEL: usize = 63;
 
 /// The place of a server, and the kinds of its operator, for
 /// [`Webhooks::configurations`](crate::Webhooks::configurations).
@@ -293,6 +295,15 @@ pub(crate) fn configurations(
             true => mutating.push(mutating_entry(hook, entry)),
             false => validating.push(validating_entry(hook, entry)),
         }
+    }
+    if options.url.is_none() && options.service().len() > LONGEST_LABEL {
+        let text = format!(
+            "the operator's name {:?} is too long for its Service {:?}, which has at most {LONGEST_LABEL} characters; \
+             give it a shorter one by `Manager::name`",
+            options.name,
+            options.service()
+        );
+        return Err(Error::new(ErrorKind::Usage, text));
     }
     let conversions = conversions.iter();
     let conversions = conversions.map(|it| (it.definition.clone(), options.conversion(&it.path)));

@@ -184,13 +184,19 @@ async fn a_changed_policy_of_a_process_at_a_url_is_written_again_as_a_whole() {
         json!({ "spec": { "matchConditions": [{ "name": "never", "expression": "false" }] } });
     policies.patch(&name, Patch::Merge(never)).await.unwrap();
     let bindings = world.client.all::<ValidatingAdmissionPolicyBinding>();
-    let audit = json!({ "spec": { "validationActions": ["Audit"] } });
+    // A sweep finds what a killed process left by the label.
+    let label = "app.kubernetes.io/name";
+    let audit = json!({
+        "metadata": { "labels": { label: null } },
+        "spec": { "validationActions": ["Audit"] },
+    });
     bindings.patch(&name, Patch::Merge(audit)).await.unwrap();
     pass(20).await;
     let policy = policies.get(&name).await.unwrap().spec.unwrap();
     assert_eq!(policy.match_conditions.unwrap_or_default().len(), 0);
-    let binding = bindings.get(&name).await.unwrap().spec;
-    assert_eq!(binding.validation_actions, ["Deny"]);
+    let binding = bindings.get(&name).await.unwrap();
+    assert_eq!(binding.spec.validation_actions, ["Deny"]);
+    assert!(binding.metadata.labels.unwrap_or_default().contains_key(label));
     let generation = policies.get(&name).await.unwrap().metadata.generation;
     pass(40).await;
     let later = policies.get(&name).await.unwrap().metadata.generation;
