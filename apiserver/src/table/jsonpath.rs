@@ -146,7 +146,8 @@ fn name(text: &str) -> (String, usize) {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
-            '\\' => name.extend(chars.next().map(|(_, c)| c)),
+            // kubectl's reader takes each backslash out, also an escaped one.
+            '\\' => name.extend(chars.next().map(|(_, c)| c).filter(|c| *c != '\\')),
             c if c.is_whitespace() || ".,[]$@{}".contains(c) => return (name, at),
             c => name.push(c),
         }

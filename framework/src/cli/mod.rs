@@ -389,8 +389,8 @@ impl Options {
         }
         if let Some(url) = &self.webhook_url {
             if !serves_webhooks(&manager) {
-                let text = "--webhook-url needs webhooks, and the operator serves none: give its manager a \
-                            `WebhookServer`";
+                let text = "--webhook-url needs webhooks or admission policies, and the operator has none: give its \
+                            manager a `WebhookServer` or `AdmissionPolicies`";
                 return Err(Error::new(ErrorKind::Usage, text));
             }
             manager.webhook_access = Some(WebhookAccess::at(url));

@@ -297,7 +297,7 @@ fn the_url_of_webhooks_needs_a_server_of_webhooks_and_a_machine_outside_of_the_c
     let options = parse(&["--webhook-url=https://localhost:9443"]).unwrap();
     let refused = options.apply(Manager::new(Client::offline())).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Usage);
-    assert!(refused.to_string().contains("serves none"), "{refused}");
+    assert!(refused.to_string().contains("the operator has none"), "{refused}");
     let server = Runnable::new("webhooks", |cx| async move {
         cx.stopped().await;
         Ok(())

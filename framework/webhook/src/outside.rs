@@ -7,11 +7,14 @@
 // DESIGN.md, 224: Policies and configurations of a process at a URL carry its mark, which it
 // renews
 
+use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::time::Instant;
 use windlass_client::client::Client;
 use windlass_core::clock::Clock;
@@ -52,6 +55,21 @@ pub(crate) struct OutsideProcess {
     renewed: Option<Instant>,
     /// Time of the API server at a moment of this process.
     anchor: Option<(Timestamp, Instant)>,
+    /// The spec of each object as the API server stored it for this process, with the defaults.
+    specs: BTreeMap<(TypeId, String), Value>,
+}
+
+/// Whether an object has the labels of another one, by which a sweep finds it.
+pub(crate) fn has_labels_of(meta: &ObjectMeta, right: &ObjectMeta) -> bool {
+    let stored = meta.labels.as_ref();
+    let mut labels = right.labels.iter().flatten();
+    labels.all(|(name, value)| stored.and_then(|stored| stored.get(name)) == Some(value))
+}
+
+/// Returns the spec of an object; null if it has none.
+fn spec<K: Serialize>(object: &K) -> Value {
+    let mut value = serde_json::to_value(object).unwrap_or_default();
+    value.get_mut("spec").map(Value::take).unwrap_or_default()
 }
 
 /// A look at the objects of a process.
@@ -69,7 +87,8 @@ impl OutsideProcess {
         let environment = client.environment().fork("process outside of a cluster");
         let process = format!("{:016x}", environment.rng.next_u64());
         let mark = ProcessMark { process, renewal: 0 };
-        Self { mark, clock: environment.clock, renewed: None, anchor: None }
+        let clock = environment.clock;
+        Self { mark, clock, renewed: None, anchor: None, specs: BTreeMap::new() }
     }
 
     /// Returns the name.
@@ -93,21 +112,33 @@ impl OutsideProcess {
         turn.is_due
     }
 
-    /// Writes an object that is not there, or whose mark is due. One of another process that still
-    /// runs is left alone, except by the first look.
+    /// Writes an object that is not there, whose mark is due, or whose spec was changed. One of
+    /// another process that still runs is left alone, except by the first look.
     pub(crate) async fn keep<K: FullObject>(
         &mut self,
         client: &Client,
         (name, right): (&str, &K),
         turn: MarkTurn,
     ) -> Result<(), Error> {
+        let Some(stored) = client.all::<K>().get_opt(name).await? else {
+            return self.write(client, name, right).await;
+        };
         if !turn.is_first {
-            let stored = client.all::<K>().get_opt(name).await?;
-            if stored.is_some_and(|stored| self.is_kept(stored.metadata(), turn)) {
+            let known = self.specs.get(&(TypeId::of::<K>(), name.to_owned()));
+            let meta = stored.metadata();
+            let is_right = known.is_none_or(|known| *known == spec(&stored))
+                && has_labels_of(meta, right.metadata());
+            if self.is_of_another(meta) || is_right && self.is_kept(meta, turn) {
                 return Ok(());
             }
+            if !is_right {
+                tracing::info!(object = name, "a changed object is written again");
+            }
         }
-        self.write(client, name, right).await
+        // Replaced as a whole: an apply would leave the fields of other managers.
+        let mut right = right.clone();
+        right.metadata_mut().resource_version = stored.metadata().resource_version.clone();
+        self.replace(client, right).await
     }
 
     /// Writes an object with the mark of this process.
@@ -120,7 +151,7 @@ impl OutsideProcess {
         let mut right = right.clone();
         self.stamp(right.metadata_mut());
         let written = client.all::<K>().apply(name, &right).force().await?;
-        self.read_time(written.metadata());
+        self.note(&written);
         Ok(())
     }
 
@@ -132,7 +163,7 @@ impl OutsideProcess {
     ) -> Result<(), Error> {
         self.stamp(right.metadata_mut());
         let written = client.all::<K>().replace(&right).await?;
-        self.read_time(written.metadata());
+        self.note(&written);
         Ok(())
     }
 
@@ -140,6 +171,13 @@ impl OutsideProcess {
         if let Ok(text) = serde_json::to_string(&self.mark) {
             meta.annotations.get_or_insert_default().insert(MARK.to_owned(), text);
         }
+    }
+
+    /// Notes an object that was written just now.
+    fn note<K: FullObject>(&mut self, written: &K) {
+        self.read_time(written.metadata());
+        let name = written.metadata().name.clone().unwrap_or_default();
+        self.specs.insert((TypeId::of::<K>(), name), spec(written));
     }
 
     /// Reads the time of the API server from an object that was written just now.

@@ -96,8 +96,10 @@ pub trait AdmissionCheck: Send + Sync {
     ) -> AdmissionCheckFuture<'a>;
 }
 
-/// Whether a manager has a server of webhooks.
+/// Whether a manager has a server of webhooks, or admission policies, which are written outside of
+/// a cluster as the webhooks' configurations are.
 #[doc(hidden)]
 pub fn serves_webhooks(manager: &Manager) -> bool {
-    manager.runnables.iter().any(|one| one.name() == "webhooks")
+    let names = ["webhooks", "admission policies"];
+    manager.runnables.iter().any(|one| names.contains(&one.name()))
 }

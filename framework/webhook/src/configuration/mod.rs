@@ -8,6 +8,6 @@ mod objects;
 mod registration;
 
 pub use self::objects::{ConfigurationOptions, Configurations};
-pub(crate) use self::objects::{configurations, is_dns_label, namespaces};
+pub(crate) use self::objects::{configurations, hash, is_dns_label, namespaces};
 pub(crate) use self::registration::Registered;
 pub use self::registration::{FailurePolicy, WebhookRegistration};

@@ -29,6 +29,8 @@ const PORT: i32 = 443;
 const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
 /// Characters that a DNS name has at most.
 const LONGEST_NAME: usize = 253;
+/// Characters that a part of a DNS name has at most, such as the name of a Service.
+const LONGEST_LABEL: usize = 63;
 
 /// The place of a server, and the kinds of its operator, for
 /// [`Webhooks::configurations`](crate::Webhooks::configurations).
@@ -51,6 +53,17 @@ pub struct ConfigurationOptions {
     annotations: BTreeMap<String, String>,
     /// Plurals and groups of own kinds.
     own: BTreeSet<String>,
+}
+
+/// Most characters of a URL's host and port in names, before a hash takes the place of the rest:
+/// names of objects have at most 253.
+const MOST_OF_A_PLACE: usize = 80;
+
+/// Returns a hash that stays the same in every release: FNV-1a.
+pub(crate) fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 impl ConfigurationOptions {
@@ -168,7 +181,15 @@ impl ConfigurationOptions {
             _ => '-',
         };
         let text: String = place.chars().map(letter).collect();
-        format!("-{}", text.trim_matches(['-', '.']))
+        // Each part of a name begins and ends with a letter or digit.
+        let parts = text.split('.').map(|part| part.trim_matches('-'));
+        let text = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
+        match text.char_indices().nth(MOST_OF_A_PLACE) {
+            None => format!("-{text}"),
+            Some((end, _)) => {
+                format!("-{}-{:016x}", text[..end].trim_matches(['-', '.']), hash(&text))
+            }
+        }
     }
 
     /// Returns the name of an admission policy and of its binding.
@@ -274,6 +295,15 @@ pub(crate) fn configurations(
             true => mutating.push(mutating_entry(hook, entry)),
             false => validating.push(validating_entry(hook, entry)),
         }
+    }
+    if options.url.is_none() && options.service().len() > LONGEST_LABEL {
+        let text = format!(
+            "the operator's name {:?} is too long for its Service {:?}, which has at most {LONGEST_LABEL} characters; \
+             give it a shorter one by `Manager::name`",
+            options.name,
+            options.service()
+        );
+        return Err(Error::new(ErrorKind::Usage, text));
     }
     let conversions = conversions.iter();
     let conversions = conversions.map(|it| (it.definition.clone(), options.conversion(&it.path)));

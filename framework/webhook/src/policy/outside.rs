@@ -143,7 +143,8 @@ impl<'a> OutsidePolicies<'a> {
             tracing::warn!(
                 policy = name,
                 error,
-                "an admission policy stays, and refuses requests: the operator's next process at a URL                  removes it after five minutes, or delete it and its binding by kubectl"
+                "an admission policy stays, and refuses requests: the operator's next process at a URL \
+                 removes it after five minutes, or delete it and its binding by kubectl"
             );
         }
     }

@@ -19,6 +19,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 use windlass_core::{Error, ErrorKind};
 
+use crate::configuration::hash;
+
 /// Annotation of a configuration about its writer.
 pub(crate) const WRITER: &str = "windlass.dev/webhooks-writer";
 
@@ -184,13 +186,6 @@ impl OtherVersion {
             _ => Precedence::Leave { is_new },
         }
     }
-}
-
-/// Returns a hash that stays the same in every release: FNV-1a.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

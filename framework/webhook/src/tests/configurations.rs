@@ -306,6 +306,20 @@ fn objects_of_a_process_at_a_url_have_host_and_port_in_their_names() {
     assert_eq!(named("https://Laptop_1.example", &["a"]), at("laptop-1.example"));
     assert_eq!(named("https://127.0.0.1:0", &["test-1"]), at("test-1-7f"));
     assert_eq!(named("https://127.0.0.1:0", &[]), at("127.0.0.1-7f"));
+    assert_eq!(named("https://a-.-b..c:1", &[]), at("a.b.c-1"));
+    let (long, policy) = named(&format!("https://{}.example:9443", "a".repeat(240)), &[]);
+    assert!(long.len() < 200 && policy.len() < 200 && long.starts_with("shop-webhooks-by-url-aaa"));
     let shared = options().outside("https://shop.example", &[]);
     assert_eq!(shared.configuration(), "shop-webhooks-by-url");
+}
+
+#[test]
+fn a_name_that_is_too_long_for_the_service_is_refused() {
+    let made = |length: usize| {
+        let webhooks = Webhooks::new().validating(Rules);
+        webhooks.configurations(&ConfigurationOptions::new(&"n".repeat(length), "shop-system"))
+    };
+    made(54).unwrap();
+    let text = made(55).unwrap_err().to_string();
+    assert!(text.contains("at most 63 characters") && text.contains("Manager::name"), "{text}");
 }

@@ -40,7 +40,14 @@ impl Host {
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() || url.contains('#') {
             return Err(refused("paths are those of the webhooks"));
         }
-        let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        // The parser leaves a port out that is none.
+        let behind = uri.authority().and_then(|it| it.as_str().strip_prefix(host));
+        if uri.port_u16().is_none() && behind.is_some_and(|behind| !behind.is_empty()) {
+            return Err(refused("its port is no number up to 65535"));
+        }
+        // One spelling of a host: names of objects and the comparison with `localhost` have it.
+        let name = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        let name = name.trim_end_matches('.').to_owned();
         Ok(Self { name, port: uri.port_u16().unwrap_or(HTTPS) })
     }
 
@@ -48,9 +55,11 @@ impl Host {
     pub(in crate::server) fn address(&self) -> SocketAddr {
         let any = IpAddr::from(Ipv6Addr::UNSPECIFIED);
         let ip = match self.name.parse::<IpAddr>() {
-            Ok(ip) if ip.is_loopback() => ip,
+            Ok(ip) if ip.to_canonical().is_loopback() => ip.to_canonical(),
             Ok(_) => any,
-            Err(_) if self.name == "localhost" => Ipv4Addr::LOCALHOST.into(),
+            Err(_) if self.name == "localhost" || self.name.ends_with(".localhost") => {
+                Ipv4Addr::LOCALHOST.into()
+            }
             Err(_) => any,
         };
         SocketAddr::new(ip, self.port)
@@ -96,6 +105,9 @@ mod tests {
             ("https://[::1]:9443", "[::1]:9443", "https://[::1]:9443"),
             ("https://192.168.1.5:9443", "[::]:9443", "https://192.168.1.5:9443"),
             ("https://laptop.example", "[::]:443", "https://laptop.example:443"),
+            ("https://LOCALHOST.:9443", "127.0.0.1:9443", "https://localhost:9443"),
+            ("https://a.localhost:9443", "127.0.0.1:9443", "https://a.localhost:9443"),
+            ("https://[::ffff:127.0.0.1]:1", "127.0.0.1:1", "https://[::ffff:127.0.0.1]:1"),
             ("https://127.0.0.1:0", "127.0.0.1:0", "https://127.0.0.1:7"),
         ];
         for (url, address, shown) in cases {
@@ -125,6 +137,9 @@ mod tests {
             ("https:// a", "it is no URL"),
             ("https://alice@a.example:9443", "API servers refuse users"),
             ("https://a.example:9443#x", "paths are those of the webhooks"),
+            ("https://a.example:99999", "its port is no number"),
+            ("https://a.example:", "its port is no number"),
+            ("https://[::1]:", "its port is no number"),
         ];
         for (url, why) in cases {
             let text = Host::of(url).unwrap_err().to_string();

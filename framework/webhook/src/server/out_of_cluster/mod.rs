@@ -33,7 +33,7 @@ use super::replaced::{FormerConversions, give_back};
 use super::status::ServerStatus;
 use crate::certificates::{ServingCertificate, TrustingObjects};
 use crate::configuration::{ConfigurationOptions, Configurations};
-use crate::outside::{MarkTurn, OutsideProcess};
+use crate::outside::{MarkTurn, OutsideProcess, has_labels_of};
 use crate::webhooks::Webhooks;
 
 /// Pause after configurations that could not be written.
@@ -392,7 +392,8 @@ async fn put_back_own<K: Admitting>(
         );
         return process.write(client, name, &right).await;
     };
-    let is_right = stored.entries() == right.entries();
+    let is_right =
+        stored.entries() == right.entries() && has_labels_of(stored.metadata(), right.metadata());
     if process.is_of_another(stored.meta()) || is_right && process.is_kept(stored.meta(), turn) {
         return Ok(());
     }
@@ -403,6 +404,8 @@ async fn put_back_own<K: Admitting>(
             "a changed configuration is written again"
         );
         *stored.entries() = right.entries().take();
+        let labels = right.meta().labels.take().unwrap_or_default();
+        stored.meta().labels.get_or_insert_default().extend(labels);
     }
     process.replace(client, stored).await
 }

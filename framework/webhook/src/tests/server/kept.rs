@@ -125,10 +125,12 @@ async fn configurations_of_a_process_at_a_url_are_put_back_until_it_stops() {
     world.client.all::<MutatingWebhookConfiguration>().delete(AT_URL).await.unwrap();
     let mut changed = validating(&world, AT_URL).await.unwrap();
     changed.webhooks.as_mut().unwrap()[0].client_config.ca_bundle = None;
+    let labels = changed.metadata.labels.take();
     world.client.all().replace(&changed).await.unwrap();
     pass(16).await;
     let put_back = validating(&world, AT_URL).await.unwrap();
     assert_eq!(put_back.webhooks, right);
+    assert_eq!(put_back.metadata.labels, labels);
     assert_eq!(mutating(&world, AT_URL).await.map(|it| it.webhooks), Some(defaults));
     pass(600).await;
     let generation = validating(&world, AT_URL).await.unwrap().metadata.generation;

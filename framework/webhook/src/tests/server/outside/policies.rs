@@ -7,6 +7,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use windlass_apiserver::faults::{Fault, FaultAction};
+use windlass_client::api::Patch;
 use windlass_runtime::manager::WebhookAccess;
 
 use super::own::World;
@@ -171,4 +172,34 @@ async fn policies_that_somebody_deleted_or_changed_are_written_again() {
         .unwrap();
     laptop.stop().await;
     assert!(stored(&world).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_policy_of_a_process_at_a_url_is_written_again_as_a_whole() {
+    let world = World::start().await;
+    let laptop = Laptop::start(&world, FIXED).await;
+    let name = stored(&world).await.into_iter().next().unwrap();
+    let policies = world.client.all::<ValidatingAdmissionPolicy>();
+    let never =
+        json!({ "spec": { "matchConditions": [{ "name": "never", "expression": "false" }] } });
+    policies.patch(&name, Patch::Merge(never)).await.unwrap();
+    let bindings = world.client.all::<ValidatingAdmissionPolicyBinding>();
+    // A sweep finds what a killed process left by the label.
+    let label = "app.kubernetes.io/name";
+    let audit = json!({
+        "metadata": { "labels": { label: null } },
+        "spec": { "validationActions": ["Audit"] },
+    });
+    bindings.patch(&name, Patch::Merge(audit)).await.unwrap();
+    pass(20).await;
+    let policy = policies.get(&name).await.unwrap().spec.unwrap();
+    assert_eq!(policy.match_conditions.unwrap_or_default().len(), 0);
+    let binding = bindings.get(&name).await.unwrap();
+    assert_eq!(binding.spec.validation_actions, ["Deny"]);
+    assert!(binding.metadata.labels.unwrap_or_default().contains_key(label));
+    let generation = policies.get(&name).await.unwrap().metadata.generation;
+    pass(40).await;
+    let later = policies.get(&name).await.unwrap().metadata.generation;
+    assert_eq!(later, generation, "an unchanged policy is not written for its spec");
+    laptop.stop().await;
 }
