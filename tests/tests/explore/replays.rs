@@ -124,8 +124,8 @@ async fn a_recording_that_lost_its_beginning_is_replayed_and_explored_from_its_e
     incident.running.stop().await;
 }
 
-/// Several recordings: a thread that is stopped between the begin of a reconcile and the read of its
-/// object exchanges these two for a piece of a watch (DESIGN.md, 279), which happens on a busy
+/// Several recordings: a thread that is stopped between the begin of a reconcile and the read of
+/// its object exchanges these two for a piece of a watch (DESIGN.md, 279), which happens on a busy
 /// machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_recording_of_four_workers_on_four_threads_is_replayed_request_by_request() {

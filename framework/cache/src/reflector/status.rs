@@ -121,9 +121,9 @@ impl ReflectorStatus {
     /// # async fn example(status: &windlass::reflector::ReflectorStatus) {
     /// use windlass::reflector::ReflectorState;
     ///
-    /// let is_settled = |state: &ReflectorState| matches!(state, ReflectorState::Watching |
-    /// ReflectorState::Absent(_)); let state = status.wait_for(is_settled).await; println!("{}:
-    /// {state}", status.description());
+    /// let is_settled = |state: &ReflectorState| matches!(state, ReflectorState::Watching | ReflectorState::Absent(_));
+    /// let state = status.wait_for(is_settled).await;
+    /// println!("{}: {state}", status.description());
     /// # }
     /// ```
     ///

@@ -32,17 +32,14 @@ const POLL: Duration = Duration::from_secs(600);
 /// #     type Object = ConfigMap;
 /// #     type Handle = ();
 /// #     const FINALIZER: &'static str = "example.dev/bucket";
-/// # async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) ->
-/// Result<ObservedResource<()>> {
+/// #     async fn observe(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<ObservedResource<()>> {
 /// #         Ok(ObservedResource::Missing)
 /// #     }
-/// # async fn create(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<String,
-/// CreateError> {
+/// #     async fn create(&self, _: &ExternalObject<'_, ConfigMap>, _: &str) -> Result<String, CreateError> {
 /// #         Ok("b-1".to_owned())
 /// #     }
-/// # async fn update(&self, _: &ExternalObject<'_, ConfigMap>, _: &str, _: &()) -> Result<()> {
-/// Ok(()) } # async fn delete(&self, _: &ExternalObject<'_, ConfigMap>, _: &str, _: &()) ->
-/// Result<()> { Ok(()) }
+/// #     async fn update(&self, _: &ExternalObject<'_, ConfigMap>, _: &str, _: &()) -> Result<()> { Ok(()) }
+/// #     async fn delete(&self, _: &ExternalObject<'_, ConfigMap>, _: &str, _: &()) -> Result<()> { Ok(()) }
 /// # }
 ///
 /// #[derive(Controller)]

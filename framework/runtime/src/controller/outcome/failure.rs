@@ -126,9 +126,13 @@ impl Failure {
     /// # extern crate windlass_runtime as windlass;
     /// use windlass::controller::Failure;
     ///
-    /// /// Ends a clean-up when the last backup is written. fn cleanup(backups_left: usize) ->
-    /// Result<(), Failure> { if backups_left > 0 { return Err(Failure::wait_for("Backup",
-    /// format!("{backups_left} backups are being written"))); } Ok(()) }
+    /// /// Ends a clean-up when the last backup is written.
+    /// fn cleanup(backups_left: usize) -> Result<(), Failure> {
+    ///     if backups_left > 0 {
+    ///         return Err(Failure::wait_for("Backup", format!("{backups_left} backups are being written")));
+    ///     }
+    ///     Ok(())
+    /// }
     /// assert!(cleanup(2).unwrap_err().is_wait());
     /// ```
     pub fn wait_for(reason: impl Into<Cow<'static, str>>, text: impl fmt::Display) -> Self {

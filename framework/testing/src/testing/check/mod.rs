@@ -209,7 +209,7 @@ fn info_of<K: CustomResource>() -> Result<ResourceInfo, Error> {
 fn about_values(remarks: &[String]) -> Vec<String> {
     // A remark about the whole definition names no field; columns and selectable fields check
     // nothing.
-    // Of a lost field and of a function the check has a verdict of its own.
+    // The check has a verdict of its own about a lost field and about a function.
     let others = [
         ": kubectl shows `<invalid>` ",
         "` has no effect below a list or a map: ",

@@ -49,9 +49,10 @@ type MakeOperator = Arc<dyn Fn(Client) -> Manager + Send + Sync>;
 /// # fn operator(client: windlass::client::Client) -> Manager { Manager::new(client) }
 /// # fn map(name: &str) -> ConfigMap { ConfigMap::default() }
 /// # async fn example() {
-/// let table = Table::new(operator) .case(Case::new("a copy is made",
-/// &map("settings")).creates(&map("copy"))) .case(Case::new("a copy that is there is left alone",
-/// &map("settings")).given(&map("copy"))); table.check().await; // without an API server
+/// let table = Table::new(operator)
+///     .case(Case::new("a copy is made", &map("settings")).creates(&map("copy")))
+///     .case(Case::new("a copy that is there is left alone", &map("settings")).given(&map("copy")));
+/// table.check().await; // without an API server
 /// table.check_on_server().await; // the embedded one, or a real one
 /// # }
 /// ```
