@@ -212,7 +212,7 @@ impl Error {
     }
 
     /// A write whose fate is unknown: read the object before trying again. An apply may be sent
-    /// again without a read. [`doubt`](Self::doubt) has the request.
+    /// again without a read. [`uncertain_write`](Self::uncertain_write) has the request.
     ///
     /// Deletions by uid and replaces at a version may be sent again without a read, too: a second
     /// execution is refused.

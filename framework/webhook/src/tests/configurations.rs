@@ -317,7 +317,7 @@ fn objects_of_a_process_at_a_url_have_host_and_port_in_their_names() {
 fn a_name_that_is_too_long_for_the_service_is_refused() {
     let made = |length: usize| {
         let webhooks = Webhooks::new().validating(Rules);
-        webhooks.configurations(&ConfigurationOptions::new(&"n".repeat(length), "shop-system"))
+        webhooks.configurations(&ConfigurationOptions::new("n".repeat(length), "shop-system"))
     };
     made(54).unwrap();
     let text = made(55).unwrap_err().to_string();
