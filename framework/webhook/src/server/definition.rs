@@ -80,7 +80,7 @@ pub(super) struct Conversions<'a> {
     client: Client,
     status: &'a ServerStatus,
     place: ConversionPlace,
-    /// What this process replaced, while it is outside of a cluster.
+    /// The conversions that this process replaced, while it is outside of a cluster.
     former: FormerConversions,
     /// Whether it runs in a Pod: else the conversion of a deployed operator is left alone.
     is_in_pod: bool,

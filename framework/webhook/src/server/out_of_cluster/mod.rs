@@ -48,7 +48,7 @@ pub(super) struct OutsideConfigurations<'a> {
     client: Client,
     /// The conversions that were written, by the names of their definitions.
     written: Mutex<BTreeMap<String, CustomResourceConversion>>,
-    /// What they replaced.
+    /// The conversions that these replaced.
     former: FormerConversions,
     /// Connections of a test's own API server: then they stay when the operator stops, as they do
     /// in a cluster.
